@@ -253,20 +253,15 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         if files.protobuf:
             flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
         else:
-            flat, data = read_lef_def(lefs, files.def_file, name=name)
+            flat, data = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
         chip = Chip(flat, def_data=data)
-    flat = chip.flat
-    placement, folders = flat.placement, files.folders
-    if free_macros:
-        fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
-        fixed[flat.pads] = True
-        placement = dataclasses.replace(placement, fixed=fixed)
+    flat, folders = chip.flat.freed() if free_macros else chip.flat, files.folders
     # Only where a notice begins with a path: elsewhere the same text may be part of a name.
     notices = tuple(
         notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
         for notice in flat.notices
     )
-    return chip._replace(flat=dataclasses.replace(flat, placement=placement, notices=notices))
+    return chip._replace(flat=dataclasses.replace(flat, notices=notices))
 
 
 def import_flat(

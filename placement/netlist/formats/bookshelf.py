@@ -110,6 +110,11 @@ class _File:
             return True
         return False
 
+    def miscounted(self, key: str, found: int) -> list[str]:
+        """A notice if the file declares another number of entries than were found, though no entry is missing."""
+        declared = self.counts.get(key, found)
+        return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
+
     def check_count(self, key: str, found: int) -> None:
         """Raises DesignError if the file declares another number of entries than were found."""
         if self.counts.get(key, found) != found:
@@ -180,7 +185,7 @@ class _Files:
         self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
         self.terminal = terminal > 0
         file.check_count("numnodes", len(sizes))
-        file.check_count("numterminals", int(self.terminal.sum()))
+        self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
         """The `.nets` file: nets and their pins."""
@@ -219,7 +224,7 @@ class _Files:
         if unknown:
             reject(file.path, [("pins on nodes that do not exist", len(unknown), unknown[:SHOWN])])
         file.check_count("numnets", len(self.net_names))
-        file.check_count("numpins", len(pins))
+        self.notices += file.miscounted("numpins", len(pins))
         self.net_start, self.net_weight = np.array(start, dtype=np.int64), np.ones(len(self.net_names))
         node, self.pin_dx, self.pin_dy, drives = np.array(pins, dtype=np.float64).reshape(-1, 4).T
         self.pin_node, self.pin_drives = node.astype(np.int64), drives > 0
@@ -248,6 +253,8 @@ class _Files:
         for words in file or ():
             assert file is not None
             node = self.index.get(words[0])
+            if node is None and file.is_count(words):
+                continue
             if node is None:
                 unknown.append((file.number, words[0]))
                 continue

@@ -141,7 +141,7 @@ FAULTS = {
     "cut": (FLAT[: FLAT.rindex("}")], DEF, "it seems to be cut"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
-    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 components that the protobuf does not have: m\[1\]"),
+    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that the protobuf does not have: m\[1\]"),
     "no such port": (
         FLAT,
         DEF.replace("- out + NET", "- oud + NET"),
