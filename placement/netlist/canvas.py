@@ -16,9 +16,10 @@ Axis legend: H macros. Lengths in µm.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import itertools
 import math
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from placement.netlist.floorplan import Floorplan
 from placement.netlist.geometry import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
+_LINES = range(10, 128)
+"""Columns, and rows, that the rule tries."""
+_GCELLS = range(500, 2501)
+_ASPECT, _TOLERANCE = 1.5, 0.05
 _SMOOTHING = 2
 """Gcells on each side over which congestion is spread: Circuit Training's default."""
 _TRACKS_PER_ROW = 27.0
@@ -41,51 +46,7 @@ _MOST_TRACKS = 10_000_000
 """In one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
 
 
-@dataclasses.dataclass(frozen=True)
-class GridRule:
-    """The bounds of the choice.
-
-    Attributes:
-        least, most: columns and rows, each.
-        least_cells, most_cells: gcells.
-        aspect: the largest ratio of a gcell's sides.
-        tolerance: how far below the best rating a smaller grid may be, as a share of it.
-        spacing: µm between macros, which is added to their widths and heights.
-    """
-
-    least: int = 10
-    most: int = 127
-    least_cells: int = 500
-    most_cells: int = 2500
-    aspect: float = 1.5
-    tolerance: float = 0.05
-    spacing: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class GridRating:
-    """The quality of one grid.
-
-    Attributes:
-        columns, rows: of the grid.
-        empty: the share of gcells that packed macros do not touch.
-        waste_across, waste_up: the share of the spanned gcells that macros side by side leave unused.
-    """
-
-    columns: int
-    rows: int
-    empty: float
-    waste_across: float
-    waste_up: float
-
-    @property
-    def rating(self) -> float:
-        """0 to 3; larger is better."""
-        return self.empty + (1 - self.waste_across) + (1 - self.waste_up)
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerCapacity:
+class LayerCapacity(NamedTuple):
     """A routing layer: `tracks` per µm across its wires, of which macros block the share `blocked` of their area."""
 
     name: str
@@ -94,8 +55,7 @@ class LayerCapacity:
     blocked: float
 
 
-@dataclasses.dataclass(frozen=True)
-class RoutingCapacity:
+class RoutingCapacity(NamedTuple):
     """Tracks per µm.
 
     Attributes:
@@ -118,97 +78,68 @@ def canvas_of(
     *,
     columns: int | None = None,
     rows: int | None = None,
-    rule: GridRule | None = None,
     constraints: Constraints | None = None,
 ) -> tuple[Canvas, RoutingCapacity]:
-    """The canvas of a flat design, and the details of its routing capacity.
+    """The canvas of a flat design, which is its core, and the details of its routing capacity.
 
     Args:
-        design: its core becomes the canvas.
+        design: the flat netlist on its floorplan.
         columns: of the grid; None: chosen by the rule.
         rows: of the grid; None: chosen by the rule.
-        rule: bounds and tolerances; default: the published ones.
         constraints: of the flat netlist's nodes; the rule leaves their halos between macros. None: no halos.
 
     Raises:
         DesignError: the macros fit into no grid, or a layer has more than ten million tracks.
     """
-    netlist, core = design.netlist, design.floorplan.core
-    movable = netlist.hard[~design.placement.fixed[netlist.hard]]
+    core = design.floorplan.core
     if columns is None or rows is None:
-        grid = _grid(design, movable, rule or GridRule(), constraints)
-        columns, rows = columns or grid.columns, rows or grid.rows
+        grid = _grid(design, constraints)
+        columns, rows = columns or grid[0], rows or grid[1]
     capacity = routing_capacity(design)
-    canvas = Canvas(
-        width=core.width,
-        height=core.height,
-        columns=columns,
-        rows=rows,
-        routes_horizontal=capacity.horizontal,
-        routes_vertical=capacity.vertical,
-        macro_routes_horizontal=capacity.macro_horizontal,
-        macro_routes_vertical=capacity.macro_vertical,
-        smoothing=_SMOOTHING,
-    )
-    return canvas, capacity
+    return Canvas(core.width, core.height, columns, rows, *capacity[:4], smoothing=_SMOOTHING), capacity
 
 
-def _grid(design: FlatDesign, movable: np.ndarray, rule: GridRule, constraints: Constraints | None) -> GridRating:
-    """The rule's grid for the movable macros with their halos; without halos if these cannot be packed."""
-    core, turned = design.floorplan.core, design.placement.orientation
+def _grid(design: FlatDesign, constraints: Constraints | None) -> tuple[int, int]:
+    """The rule's columns and rows for the movable macros with their halos; without halos if these cannot be packed."""
+    netlist, core, turned = design.netlist, design.floorplan.core, design.placement.orientation
+    movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     if constraints is not None:
         turned = np.where(constraints.swapped_as_allowed(turned), Orientation.E, Orientation.N)
-    width, height = (side[movable] for side in design.netlist.sides(turned))
+    width, height = (side[movable] for side in netlist.sides(turned))
     if constraints is not None:
         across, up = (2 * halo[movable] for halo in constraints.sides(turned))
-        own = np.maximum(across - rule.spacing, 0.0), np.maximum(up - rule.spacing, 0.0)
         with contextlib.suppress(DesignError):
-            return choose_grid(core.width, core.height, width + own[0], height + own[1], rule=rule)
-    return choose_grid(core.width, core.height, width, height, rule=rule)
+            return choose_grid(core.width, core.height, width + across, height + up)
+    return choose_grid(core.width, core.height, width, height)
 
 
-def choose_grid(
-    width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray, *, rule: GridRule | None = None
-) -> GridRating:
-    """The grid for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], µm, in file order).
+def choose_grid(width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray) -> tuple[int, int]:
+    """Columns and rows for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], in file order).
 
     Raises:
         DesignError: the macros can be packed into none of the grids.
     """
-    bounds = rule or GridRule()
-    ratings = _ratings(width, height, macro_width, macro_height, bounds)
-    if not ratings:
-        raise DesignError(
-            f"{len(macro_width)} macros cannot be packed, centred in gcells, into any grid of {bounds.least_cells} to "
-            f"{bounds.most_cells} gcells on a canvas of {width:g} × {height:g} µm: give columns and rows, or more room"
-        )
-    best = max(rating.rating for rating in ratings)
-    # Ties go to the better rating, then to the order of the search, rows first.
-    good = sorted(ratings, key=lambda rating: -rating.rating)
-    good = [rating for rating in good if rating.rating >= best * (1 - bounds.tolerance)]
-    return max(good, key=lambda rating: rating.rating / (rating.columns * rating.rows))
-
-
-def _ratings(
-    width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray, rule: GridRule
-) -> list[GridRating]:
-    """Every grid within the bounds into which the macros can be packed."""
-    widths, heights = macro_width + rule.spacing, macro_height + rule.spacing
     order = np.argsort(-(macro_width * macro_height), kind="stable")
-    packed_width, packed_height = widths[order].tolist(), heights[order].tolist()
-    counts = range(rule.least, rule.most + 1)
-    across = {count: waste(widths, width / count) for count in counts}
-    up = {count: waste(heights, height / count) for count in counts}
-    ratings = []
-    for rows in counts:
-        for columns in counts:
-            aspect = (width / columns) / (height / rows)
-            if not (rule.least_cells <= columns * rows <= rule.most_cells) or max(aspect, 1 / aspect) > rule.aspect:
-                continue
-            empty = _native.empty_share(width, height, columns, rows, packed_width, packed_height, tolerance=0.0)
-            if empty >= 0:
-                ratings.append(GridRating(columns, rows, empty, across[columns], up[rows]))
-    return ratings
+    packed_width, packed_height = macro_width[order].tolist(), macro_height[order].tolist()
+    across = {count: waste(macro_width, width / count) for count in _LINES}
+    up = {count: waste(macro_height, height / count) for count in _LINES}
+    rated: list[tuple[float, int, int]] = []
+    for rows, columns in itertools.product(_LINES, repeat=2):
+        aspect = (width / columns) / (height / rows)
+        if columns * rows not in _GCELLS or max(aspect, 1 / aspect) > _ASPECT:
+            continue
+        empty = _native.empty_share(width, height, columns, rows, packed_width, packed_height, tolerance=0.0)
+        if empty >= 0:
+            rated.append((empty + (1 - across[columns]) + (1 - up[rows]), columns, rows))
+    if not rated:
+        raise DesignError(
+            f"{len(macro_width)} macros cannot be packed, centred in gcells, into any grid of {_GCELLS[0]} to "
+            f"{_GCELLS[-1]} gcells on a canvas of {width:g} × {height:g} µm: give columns and rows, or a larger core"
+        )
+    # Ties go to the better rating, then to the order of the search, rows first.
+    rated.sort(key=lambda rating: -rating[0])
+    good = [rating for rating in rated if rating[0] >= rated[0][0] * (1 - _TOLERANCE)]
+    return max(good, key=lambda rating: rating[0] / (rating[1] * rating[2]))[1:]
 
 
 def waste(sides: np.ndarray, step: float) -> float:

@@ -20,9 +20,9 @@ from placement.netlist.constraints_file import hard_names, matching, orientation
 from placement.netlist.design import Netlist, NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Blockage, Floorplan, Region, Tracks
+from placement.netlist.floorplan import Blockage, Floorplan, Region
 from placement.netlist.geometry import Rectangle, complement, merged_in_line
-from placement.netlist.technology import Technology
+from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
@@ -110,15 +110,8 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
         halo[netlist.hard] = settings.halo
     names = hard_names(netlist)
     for pattern, sides in settings.halos.items():
-        halo[_matched(names, pattern, "halo")] = sides
+        halo[matching(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
-
-
-def _matched(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
-    found = matching(names, pattern)
-    if not found:
-        raise DesignError(f"{what}: the netlist has no hard macro {pattern!r}")
-    return found
 
 
 def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
@@ -221,7 +214,7 @@ def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Regio
     names, found = hard_names(flat.netlist), []
     for region in settings.regions:
         what = f"region {region.name!r}"
-        nodes = [node for pattern in region.macros for node in _matched(names, pattern, what)]
+        nodes = [node for pattern in region.macros for node in matching(names, pattern, what)]
         rectangles = _in_core(what, region.rectangles, flat.floorplan.core)
         members = np.unique(np.array(nodes, dtype=np.int32))
         found.append(Region(region.name, rectangles, members, is_exclusive=region.is_exclusive))
@@ -266,16 +259,10 @@ def symmetric_orientations(symmetry: frozenset[str]) -> int:
 
     N, and what mirroring about X (FS) or Y (FN) and rotation by 90° (R90) make of it.
     """
-    names = ["N"]
-    if "X" in symmetry:
-        names.append("FS")
-    if "Y" in symmetry:
-        names.append("FN")
-    if {"X", "Y"} <= symmetry:
-        names.append("S")
+    mirrored = {"X": ["FS"], "Y": ["FN"], "XY": ["FS", "FN", "S"]}.get("".join(sorted(symmetry & {"X", "Y"})), [])
     if "R90" in symmetry:
-        names = ["N", "S", "E", "W"] if len(names) == 1 else ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]
-    return orientation_set(names)
+        return ALL_ORIENTATIONS if mirrored else orientation_set(["N", "S", "E", "W"])
+    return orientation_set(["N", *mirrored])
 
 
 def snap_grid(plan: Floorplan, technology: Technology, snap: Snap | SnapGrid) -> SnapGrid:
@@ -306,20 +293,21 @@ def writable_pitch(plan: Floorplan) -> float:
 
 
 def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
-    """The routing tracks relative to the core's corner; raises DesignError if a direction has none."""
-    across, up = _tracks(plan, technology, is_vertical=True), _tracks(plan, technology, is_vertical=False)
-    if across is None or up is None:
-        raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
+    """The routing tracks relative to the core's corner; raises DesignError if a direction has none.
+
+    Those of the lowest layer that prefers their direction count; without LEF, the first of the direction.
+    """
+    chosen = []
+    for is_vertical, direction in ((True, LayerDirection.VERTICAL), (False, LayerDirection.HORIZONTAL)):
+        tracks_of = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
+        preferred = [layer.name for layer in technology.layers if layer.direction is direction]
+        layers = (*preferred, *(tracks.layer for tracks in plan.tracks))
+        layer = next((name for name in layers if name in tracks_of), None)
+        if layer is None:
+            raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
+        chosen.append(tracks_of[layer])
+    across, up = chosen
     return _shifted(SnapGrid(across.step, up.step, across.start, up.start), plan.core)
-
-
-def _tracks(plan: Floorplan, technology: Technology, *, is_vertical: bool) -> Tracks | None:
-    """The tracks of the lowest layer that prefers their direction; without LEF, the first of the direction."""
-    wanted = "VERTICAL" if is_vertical else "HORIZONTAL"
-    of_direction = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
-    preferred = [layer.name for layer in technology.layers if layer.direction.value == wanted]
-    layers = [*preferred, *(tracks.layer for tracks in plan.tracks)]
-    return next((of_direction[name] for name in layers if name in of_direction), None)
 
 
 def _shifted(grid: SnapGrid, core: Rectangle) -> SnapGrid:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.netlist.canvas import GridRule, RoutingCapacity, canvas_of
+from placement.netlist.canvas import RoutingCapacity, canvas_of
 from placement.netlist.clustering.cluster import Clustering, ClusteringSettings, cluster_cells
 from placement.netlist.clustering.soft_macros import check_macro_names, clustered_design
 from placement.netlist.constraints import Constraints
@@ -127,7 +127,6 @@ class ImportSettings:
 
     Attributes:
         columns, rows: of the grid; None: chosen by the rule.
-        rule: bounds of the choice.
         tracks: tracks per µm across and up, and those of them that macros take, across and up, which replace the
             canvas's; empty: the canvas's own.
         clustering: of the cells.
@@ -146,7 +145,6 @@ class ImportSettings:
 
     columns: int | None = None
     rows: int | None = None
-    rule: GridRule = dataclasses.field(default_factory=GridRule)
     tracks: Sequence[float] = ()
     clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
     constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
@@ -159,8 +157,6 @@ class ImportSettings:
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise DesignError(f"{key}={value}: must be at least 1")
-        if self.rule.spacing < 0:
-            raise DesignError(f"spacing={self.rule.spacing}: must be at least 0 µm")
         taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
         if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
             raise DesignError(
@@ -325,9 +321,7 @@ def _canvas(
     flat: FlatDesign, settings: ImportSettings, constraints: Constraints, canvas: Canvas | None
 ) -> tuple[Canvas, RoutingCapacity]:
     if canvas is None:
-        canvas, capacity = canvas_of(
-            flat, columns=settings.columns, rows=settings.rows, rule=settings.rule, constraints=constraints
-        )
+        canvas, capacity = canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
         if not settings.tracks:
             return canvas, capacity
     else:

@@ -24,7 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, umask
 from placement.netlist.flat_design import DAMAGED_NPZ, FLAT_NAME, FlatDesign
 from placement.netlist.formats.plc import read_placement_lines
-from placement.netlist.formats.protobuf import read_located_netlist
+from placement.netlist.formats.protobuf import read_netlist_file
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"
@@ -78,7 +78,7 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
             f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
             "that name, or, where the command has that setting, give initial=PATH.plc"
         )
-    netlist_read, located = read_located_netlist(path)
+    _, netlist_read, located, *_ = read_netlist_file(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
     constraints_path = path.parent / CONSTRAINTS_NAME
     constraints = read_constraints(constraints_path, netlist_read) if constraints_path.is_file() else NO_CONSTRAINTS

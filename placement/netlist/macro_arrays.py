@@ -106,12 +106,8 @@ def with_arrays(
 
 def _requested(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:
     netlist, names = flat.netlist, hard_names(flat.netlist)
-    nodes: list[int] = []
-    for pattern in setting.macros:
-        found = matching(names, pattern)
-        if not found:
-            raise DesignError(f"array {setting.name!r}: the netlist has no hard macro {pattern!r}")
-        nodes += [node for node in found if node not in nodes]
+    found = [matching(names, pattern, f"array {setting.name!r}") for pattern in setting.macros]
+    nodes = list(dict.fromkeys(node for of_pattern in found for node in of_pattern))
     if len(nodes) < 2:
         raise DesignError(f"array {setting.name!r}: {', '.join(setting.macros)} means one macro; must be two or more")
     nodes.sort(key=lambda node: _natural(netlist.names[node]))

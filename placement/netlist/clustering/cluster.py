@@ -21,56 +21,39 @@ from placement.netlist.design import Canvas, NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
+MOST_SINKS = 500
+"""Nets of more sinks are cut."""
+UTILIZATION = 0.5
+"""The share of a soft macro's area that its cells cover."""
+_IMBALANCE = 0.3
+"""By which a part may be larger than the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
+they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05."""
 _NET_WEIGHT = 4
 """The weight of a net relative to the hint that a module of the hierarchy gives."""
-_DIVIDER = "/"
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
-    """Defaults are Circuit Training's, but for the soft macros' shape, `refine` and `imbalance` (there 0.05).
+    """What a user chooses.
 
     Attributes:
         parts: of the partition, beside the fixed groups; fewer if there are not eight cells for each.
-        fixed_levels: levels of logic around a macro or a group of ports that stay with it.
-        most_sinks: nets of more sinks are cut.
-        imbalance: by which a part may be larger than the mean. Parts are broken up and merged afterwards, so that they
-            differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
-        utilization: the share of a soft macro's area that its cells cover, above 0, at most 1.
-        aspect: width over height of soft macros; None: as wide as a gcell, which is Circuit Training's shape.
-        runs: partitions tried, of which the best is taken.
         seed: of the partitioner.
         use_positions: whether cells' positions are used if there are any.
-        use_hierarchy: whether names' hierarchy is a hint if there are no positions.
-        refine: whether cells change groups at the end if that saves nets, which is not in the published recipe.
 
     Raises:
         DesignError: a value is out of range.
     """
 
     parts: int = 500
-    fixed_levels: int = 1
-    most_sinks: int = 500
-    imbalance: float = 0.3
-    utilization: float = 0.5
-    aspect: float | None = 1.0
-    runs: int = 1
     seed: int = 0
     use_positions: bool = True
-    use_hierarchy: bool = True
-    refine: bool = True
 
     def __post_init__(self) -> None:
-        for field, least in (("parts", 1), ("fixed_levels", 0), ("most_sinks", 1), ("runs", 1), ("seed", 0)):
+        for field, least in (("parts", 1), ("seed", 0)):
             value = getattr(self, field)
             if int(value) != value or value < least:
                 raise DesignError(f"clustering {field}: {value} must be a whole number of at least {least}")
-        if not 0 < self.utilization <= 1:
-            raise DesignError(f"clustering utilization: {self.utilization} must be above 0 and at most 1")
-        for field in ("imbalance", "aspect"):
-            value = getattr(self, field)
-            if value is not None and not value > 0:
-                raise DesignError(f"clustering {field}: {value} must be above 0")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -107,21 +90,20 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     """
     chosen = settings or ClusteringSettings()
     netlist = design.netlist
-    joined = connectivity(netlist, most_sinks=chosen.most_sinks)
+    joined = connectivity(netlist, most_sinks=MOST_SINKS)
     on_nets = np.zeros(netlist.num_nodes, dtype=np.bool_)
     on_nets[netlist.pin_node[netlist.net_pins]] = True
     cells = np.flatnonzero(joined.is_cell & on_nets)
     placed = chosen.use_positions and bool(len(cells)) and bool(design.placement.placed[cells].all())
-    fixed, groups = fixed_groups(design, canvas, joined, levels=chosen.fixed_levels)
+    fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
-    group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, settings=chosen)
+    group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, seed=chosen.seed)
     nodes = _nodes(design, placed=placed)
     reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
     group = _regrouped(design, joined, group, parts, nodes=nodes, reach=reach)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
-    if chosen.refine:
-        free = cells[fixed[cells] < 0]
-        cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
+    free = cells[fixed[cells] < 0]
+    cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
@@ -129,11 +111,11 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     return Clustering(cluster.astype(np.int32), len(numbers), chosen, parts, placed, tuple(notices))
 
 
-def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity, *, levels: int) -> tuple[np.ndarray, int]:
+def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tuple[np.ndarray, int]:
     """A group for each hard macro and each run of ports no longer than a gcell, with the adjacent cells.
 
     Circuit Training's rule (google-research/circuit_training, `Grouping.setup_fixed_groups`). A cell that several
-    groups reach at the same level belongs to the first of them.
+    groups reach belongs to the first of them.
 
     Returns:
         int32 [N], each node's group, -1: none; and the number of groups.
@@ -149,9 +131,13 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity, *, le
             if at - begin > length:
                 begin, count = at, count + 1
             group[port] = count - 1
-    for _ in range(levels):
-        _expand(group, joined)
-    return group, count
+    # The cells that share a driver–sink connection with a grouped node, both ways: from a driver to its sinks and back.
+    driver = joined.driver[joined.net]
+    ends, others = np.concatenate((driver, joined.node)), np.concatenate((joined.node, driver))
+    reaches = (group[ends] >= 0) & (group[others] < 0) & joined.is_cell[others]
+    best = np.full(len(group), count, dtype=np.int32)
+    np.minimum.at(best, others[reaches], group[ends[reaches]])
+    return np.where(best < count, best, group), count
 
 
 def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndarray, float]]:
@@ -172,19 +158,6 @@ def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndar
     return sides
 
 
-def _expand(group: np.ndarray, joined: Connectivity) -> None:
-    """Takes the cells that share a driver–sink connection with a grouped node into its group; changes `group`."""
-    driver = joined.driver[joined.net]
-    # Both ways: from a driver to its sinks and back.
-    ends = np.concatenate((driver, joined.node))
-    others = np.concatenate((joined.node, driver))
-    reaches = (group[ends] >= 0) & (group[others] < 0) & joined.is_cell[others]
-    best = np.full(len(group), np.iinfo(np.int32).max, dtype=np.int32)
-    np.minimum.at(best, others[reaches], group[ends[reaches]])
-    found = best < np.iinfo(np.int32).max
-    group[found] = best[found]
-
-
 def _partitioned(
     design: FlatDesign,
     joined: Connectivity,
@@ -193,7 +166,7 @@ def _partitioned(
     *,
     parts: int,
     placed: bool,
-    settings: ClusteringSettings,
+    seed: int,
 ) -> np.ndarray:
     """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph."""
     groups = int(fixed.max(initial=-1)) + 1
@@ -207,22 +180,18 @@ def _partitioned(
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
     edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
     edge_weight = np.full(int(edge.max(initial=-1)) + 1, _NET_WEIGHT, dtype=np.int64)
-    if settings.use_hierarchy and not placed:
+    if not placed:
         module, member = module_edges(design.netlist.names, free, parts)
         edge = np.concatenate((edge, len(edge_weight) + module))
         vertex = np.concatenate((vertex, vertex_of[member]))
         edge_weight = np.concatenate((edge_weight, np.ones(int(module.max(initial=-1)) + 1, np.int64)))
     pinned = np.full(len(weight), -1, dtype=np.int32)
     pinned[:groups] = np.arange(groups)
-    tried = [
-        partition(
-            edge, vertex, edge_weight=edge_weight, vertex_weight=weight, fixed=pinned, parts=parts,
-            imbalance=settings.imbalance, seed=settings.seed + run,
-        )
-        for run in range(settings.runs)
-    ]  # fmt: skip
-    best = min(tried, key=lambda found: found[1])[0]
-    return np.where(vertex_of >= 0, best[np.maximum(vertex_of, 0)], -1).astype(np.int32)
+    part = partition(
+        edge, vertex, edge_weight=edge_weight, vertex_weight=weight, fixed=pinned, parts=parts, imbalance=_IMBALANCE,
+        seed=seed,
+    )  # fmt: skip
+    return np.where(vertex_of >= 0, part[np.maximum(vertex_of, 0)], -1).astype(np.int32)
 
 
 def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +215,7 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
     members: dict[str, list[int]] = {}
     for cell in cells.tolist():
         path = names[cell]
-        while (at := path.rfind(_DIVIDER)) > 0:
+        while (at := path.rfind("/")) > 0:
             path = path[:at]
             inside = members.setdefault(path, [])
             # One more than allowed is enough to see that the module is too large.

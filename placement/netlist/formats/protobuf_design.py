@@ -26,7 +26,7 @@ from placement.netlist.formats.def_design import (
 from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
-from placement.netlist.formats.protobuf import netlist_of, positions, read_flat_nodes
+from placement.netlist.formats.protobuf import read_netlist_file
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
@@ -51,19 +51,18 @@ def read_protobuf_def(
         name: of the design; default: the one in the DEF file.
 
     Raises:
-        DesignError: as `read_flat_nodes`, `read_def` and `read_lefs`; the two files do not have the same macros and
+        DesignError: as `read_netlist_file`, `read_def` and `read_lefs`; the two files do not have the same macros and
             pins.
     """
-    nodes = read_flat_nodes(path)
+    source, netlist, own, master, masters = read_netlist_file(path, is_flat=True)
     file = read_def(floorplan)
     technology, sources = read_lefs(lefs)
-    netlist, located, master = netlist_of(nodes)
-    blocks = {nodes.masters[number] for number in master[netlist.hard].tolist() if number >= 0}
+    blocks = {masters[number] for number in master[netlist.hard].tolist() if number >= 0}
     blocks |= {name for name, one in technology.masters.items() if one.is_block}
     node_of, port_of, passed = _matched(netlist, file, blocks)
     plan, notices = floorplan_of(file, technology, node_of)
     given, port_notices = _def_placement(netlist, file, plan, node_of, port_of)
-    placement, scaling_notices = _on_die(netlist, positions(nodes, netlist, located), given, plan.die)
+    placement, scaling_notices = _on_die(netlist, own, given, plan.die)
     # Macros that the DEF file lacks are written as it would write them.
     written = {int(node): re.sub(r"([\[\]])", r"\\\1", netlist.names[node].replace("\\", "")) for node in netlist.hard}
     for nodes_of, names in ((node_of, file.components.written_names), (port_of, file.pins.written_names)):
@@ -75,9 +74,9 @@ def read_protobuf_def(
         floorplan=plan,
         technology=technology,
         master=master,
-        master_names=tuple(nodes.masters),
+        master_names=masters,
         written_names={node: name for node, name in written.items() if name != netlist.names[node]},
-        sources=(nodes.source, *sources, file.source),
+        sources=(source, *sources, file.source),
         notices=(*technology.notices, *file.notices, *passed, *notices, *port_notices, *scaling_notices),
     )
     return design, file.data
@@ -89,10 +88,9 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     Rows are derived: they fill the canvas, and have the commonest height of cells.
 
     Raises:
-        DesignError: as `read_flat_nodes`; a port has no position.
+        DesignError: as `read_netlist_file`; a port has no position.
     """
-    nodes = read_flat_nodes(path)
-    netlist, located, master = netlist_of(nodes)
+    source, netlist, placement, master, masters = read_netlist_file(path, is_flat=True)
     box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
     heights = netlist.height[netlist.kind == NodeKind.CELL]
     values, counts = np.unique(heights[heights > 0], return_counts=True)
@@ -102,14 +100,14 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     return FlatDesign(
         name=name or _stem(path),
         netlist=netlist,
-        placement=positions(nodes, netlist, located),
+        placement=placement,
         # The format has no database units: a thousand per µm are fine enough for any of its numbers.
         floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
         technology=Technology(),
         master=master,
-        master_names=tuple(nodes.masters),
+        master_names=masters,
         written_names={},
-        sources=(nodes.source,),
+        sources=(source,),
         notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
     )
 
