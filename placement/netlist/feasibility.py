@@ -184,7 +184,7 @@ def _check_areas(design: Design) -> None:
         if needed > space * (1 + TOLERANCE):
             raise DesignError(
                 f"{design.name}: region {region.name!r} has room for {space:.1f} µm² of macros and halos; "
-                f"{_named(design, members)} need {needed:.1f} µm²"
+                f"{_named(design, members)} need {needed:.1f} µm²: enlarge it, or make the halos smaller"
             )
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
@@ -197,7 +197,8 @@ def _check_areas(design: Design) -> None:
     if needed > space * (1 + TOLERANCE):
         raise DesignError(
             f"{design.name}: the canvas has room for {space:.1f} µm² of macros and halos beside blockages and fixed "
-            f"macros; {_named(design, movable)} need {needed:.1f} µm²"
+            f"macros; {_named(design, movable)} need {needed:.1f} µm²: enlarge the core, or make halos or blockages "
+            "smaller"
         )
 
 
