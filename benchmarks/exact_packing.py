@@ -1,0 +1,59 @@
+"""Whether macros have a legal placement at all, by mixed-integer programming (HiGHS): the oracle of the legaliser.
+
+Axis legend: as in `placement.annealing.displacement`. Of the boxes of each pair, one is left of, right of, below or
+above the other (Sutanthavibul et al., "An analytical approach to floorplan design and optimization", DAC 1990).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from placement.annealing.displacement import Boxes
+
+INFEASIBLE = 2
+"""Status of `scipy.optimize.milp`."""
+
+
+def is_feasible(boxes: Boxes, *, seconds: float) -> bool | None:
+    """Whether the movable boxes can be placed in their limits and clear of what concerns them; None: not known in time."""
+    count, pairs = boxes.movable, boxes.pairs()
+    if (boxes.low > boxes.high + 1e-9).any():
+        return False
+    reach = boxes.low.min(), boxes.high.max()
+    big = 2 * (reach[1] - reach[0]) + float(boxes.width.max() + boxes.height.max())
+    needed = boxes.needed(*pairs)
+    rows, columns, values, least = [], [], [], []
+    row, choices = 0, 4 * pairs.shape[1]
+    for pair, (first, second) in enumerate(pairs.T.tolist()):
+        for axis, ((at, size), gap) in enumerate(zip(boxes.axes, needed, strict=True)):
+            apart = (size[first] + size[second]) / 2 + gap[pair]
+            for side, (low, high) in enumerate(((first, second), (second, first))):
+                # at[high] - at[low] + big · (1 - chosen) >= apart
+                bound = apart - big
+                for box, sign in ((high, 1.0), (low, -1.0)):
+                    if box < count:
+                        rows.append(row), columns.append(axis * count + box), values.append(sign)
+                    else:
+                        bound -= sign * at[box]
+                rows.append(row), columns.append(2 * count + 4 * pair + 2 * axis + side), values.append(-big)
+                least.append(bound)
+                row += 1
+        rows += [row] * 4
+        columns += range(2 * count + 4 * pair, 2 * count + 4 * pair + 4)
+        values += [1.0] * 4
+        least.append(1.0)
+        row += 1
+    variables = 2 * count + choices
+    found = milp(
+        np.zeros(variables),
+        constraints=LinearConstraint(coo_array((values, (rows, columns)), (row, variables)).tocsr(), np.array(least)),
+        integrality=np.repeat([0, 1], [2 * count, choices]),
+        bounds=Bounds(
+            np.concatenate((boxes.low.ravel(), np.zeros(choices))),
+            np.concatenate((boxes.high.ravel(), np.ones(choices))),
+        ),
+        options={"time_limit": seconds},
+    )
+    return True if found.x is not None else False if found.status == INFEASIBLE else None
