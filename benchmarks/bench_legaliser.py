@@ -98,8 +98,8 @@ def compare_with_exact(cases: int) -> None:
             exists, unknown = exists + bool(feasible), unknown + (feasible is None)
         share = f"{low:.0%} to {min(low + STEP, MOST):.0%}"
         print(
-            f"{share}: of {cases} cases {exists} have a legal placement ({unknown} not known in {SOLVER_SECONDS:g} s), of "
-            f"which the legaliser misses {len(lost)} {lost or ''}",
+            f"{share}: {exists} of {cases} cases have a legal placement ({unknown} are not known in {SOLVER_SECONDS:g} s), "
+            f"of which the legaliser misses {len(lost)} {lost or ''}",
             flush=True,
         )
 

@@ -17,7 +17,7 @@ INFEASIBLE = 2
 
 
 def is_feasible(boxes: Boxes, *, seconds: float) -> bool | None:
-    """Whether the movable boxes can be placed in their limits and clear of what concerns them; None: not known in time."""
+    """Whether the movable boxes fit into their limits, clear of what concerns them; None: not known."""
     count, pairs = boxes.movable, boxes.pairs()
     if (boxes.low > boxes.high + 1e-9).any():
         return False
@@ -50,10 +50,7 @@ def is_feasible(boxes: Boxes, *, seconds: float) -> bool | None:
         np.zeros(variables),
         constraints=LinearConstraint(coo_array((values, (rows, columns)), (row, variables)).tocsr(), np.array(least)),
         integrality=np.repeat([0, 1], [2 * count, choices]),
-        bounds=Bounds(
-            np.concatenate((boxes.low.ravel(), np.zeros(choices))),
-            np.concatenate((boxes.high.ravel(), np.ones(choices))),
-        ),
+        bounds=Bounds(np.append(boxes.low.ravel(), np.zeros(choices)), np.append(boxes.high.ravel(), np.ones(choices))),
         options={"time_limit": seconds},
     )
     return True if found.x is not None else False if found.status == INFEASIBLE else None

@@ -207,11 +207,34 @@ SITUATIONS = {
         )
     ),
 }
+LARGE = {
+    "2,000 macros": Situation(
+        lambda: Chip(core=(1000, 1000), masters=SQUARE, macros=many(2000, "SQUARE"), cells={}),
+    ),
+    "a net of 100,000 pins": Situation(
+        lambda: Chip(
+            cells={f"c{number}": "" for number in range(100_000)},
+            nets=CHAIN | {"huge": " ".join(f"( c{number} D )" for number in range(2, 100_000)) + " ( m0 Q )"},
+            core=(700, 700),
+        )
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_large_ones(name: str, tmp_path: Path) -> None:
+    check(LARGE[name], tmp_path)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_it_ends_in_a_placement_or_a_reason(name: str, tmp_path: Path) -> None:
-    situation, begun = SITUATIONS[name], time.process_time()
+    check(SITUATIONS[name], tmp_path)
+
+
+def check(situation: Situation, tmp_path: Path) -> None:
+    """Imports a situation's chip and searches a placement of it, within `SECONDS`."""
+    begun = time.process_time()
     lef, text = situation.chip().write(tmp_path)
     settings = ImportSettings(clustering=ClusteringSettings(parts=8))
     arguments = {"lef": [lef], "def_file": text, "free_macros": situation.free_macros, "settings": settings}
