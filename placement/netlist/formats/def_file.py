@@ -99,7 +99,7 @@ class DefComponents:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefPins:
-    """Pins of the design.
+    """Pins of the design: those of PINS without further places (`NAME.extra1`), then those that only NETS names.
 
     Attributes:
         names, written_names: as those of components.
@@ -170,7 +170,9 @@ class DefAreas:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefNets:
-    """Nets without their wires.
+    """Nets without their wires: those of NETS, signals of SPECIALNETS, and those that only pins name.
+
+    A special and a regular net of one name are one net.
 
     Attributes:
         names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
