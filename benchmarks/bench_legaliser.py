@@ -98,7 +98,7 @@ def compare_with_exact(cases: int) -> None:
             exists, unknown = exists + bool(feasible), unknown + (feasible is None)
         share = f"{low:.0%} to {min(low + STEP, MOST):.0%}"
         print(
-            f"{share}: {exists} of {cases} cases have a legal placement ({unknown} are open after {SOLVER_SECONDS:g} s), "
+            f"{share}: {exists} of {cases} cases have a legal placement ({unknown} open in {SOLVER_SECONDS:g} s), "
             f"of which the legaliser misses {len(lost)} {lost or ''}",
             flush=True,
         )
