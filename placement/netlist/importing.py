@@ -335,7 +335,7 @@ def _check_sizes(flat: FlatDesign, constraints: Constraints) -> None:
         first = int(np.flatnonzero(~fits)[0])
         node, (width, height) = movable[first], sides[first].tolist()
         master = f" ({flat.master_names[flat.master[node]]})" if flat.master[node] >= 0 else ""
-        more = f" ({int((~fits).sum()) - 1} more macros are, too)" if (~fits).sum() > 1 else ""
+        more = f" (as are {int((~fits).sum()) - 1} more)" if (~fits).sum() > 1 else ""
         remedy = "give --any-orientation, or enlarge the core" if turned[first] else "enlarge the core"
         raise DesignError(
             f"{flat.name}: macro {netlist.names[node]!r}{master} of {width:g} × {height:g} µm is larger than the core "
