@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from benchmarks.exact_packing import is_feasible
+from placement.annealing.exact_packing import Infeasible, packed_exactly
 from placement.annealing.legaliser import NoLegalPlacement, boxes_of, legalise
 from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
 from placement.netlist.design import Design, Placement
@@ -93,7 +93,10 @@ def compare_with_exact(cases: int) -> None:
             if legalised(design, start)[1] is None:
                 grid = design.constraints.grid
                 boxes = boxes_of(design, start, spacing=0.0, blockages=(), grid=grid)
-                feasible = is_feasible(boxes, seconds=SOLVER_SECONDS)
+                try:
+                    feasible = packed_exactly(boxes, seconds=SOLVER_SECONDS) is not None or None
+                except Infeasible:
+                    feasible = False
                 lost += [seed] if feasible else []
             exists, unknown = exists + bool(feasible), unknown + (feasible is None)
         share = f"{low:.0%} to {min(low + STEP, MOST):.0%}"

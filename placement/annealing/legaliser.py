@@ -2,7 +2,7 @@
 
 The orders of macros that are tried (`displacement`) are that of the given placement, changed where it does not fit, and
 those of putting each macro on the nearest free position in turn. Where none of them fits, an order that does is
-searched for. Axis legend: as in `displacement`.
+searched for, and at last, of few macros, an exact solution. Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.annealing.displacement import TOLERANCE, Boxes, Centres, in_order, tightened
+from placement.annealing.exact_packing import Infeasible, packed_exactly
 from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.constraints import SnapGrid
@@ -29,6 +30,8 @@ COMPARISONS = 10**9
 """Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
 """For an order, each with another seed, until one finds it."""
+EXACT_SECONDS = 5.0
+"""For the exact solution."""
 MOST_AROUND = 24
 """Macros next to those that make way for them."""
 
@@ -76,7 +79,10 @@ def legalise(
         return placement
     onto = joined_grid(design, grid)
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
-    found = _least_displaced(boxes)
+    try:
+        found = _least_displaced(boxes)
+    except Infeasible:
+        raise NoLegalPlacement(f"{design.name}: there is no legal placement with spacing {spacing:g} µm") from None
     if found is None:
         raise NoLegalPlacement(f"{design.name}: found no legal placement with spacing {spacing:g} µm")
     x, y = found
@@ -97,7 +103,7 @@ def legalise(
 
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
-    """The best of the orders that fit; None where none does."""
+    """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
     found = [in_order(boxes)]
     for order in _orders(boxes):
         placed = _nearest(boxes, order)
@@ -123,7 +129,8 @@ def _packed(boxes: Boxes) -> Centres | None:
         found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-    return None
+    exact = packed_exactly(boxes, seconds=EXACT_SECONDS)
+    return None if exact is None else tightened(boxes, exact)
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:

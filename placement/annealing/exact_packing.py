@@ -1,7 +1,7 @@
-"""Whether macros have a legal placement at all, by mixed-integer programming (HiGHS): the oracle of the legaliser.
+"""A legal placement of few macros, or the proof that there is none, by mixed-integer programming (HiGHS).
 
-Axis legend: as in `placement.annealing.displacement`. Of the boxes of each pair, one is left of, right of, below or
-above the other (Sutanthavibul et al., "An analytical approach to floorplan design and optimization", DAC 1990).
+Of each two boxes, one is left of, right of, below or above the other (Sutanthavibul et al., "An analytical approach to
+floorplan design and optimization", DAC 1990). Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,29 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from placement.annealing.displacement import Boxes
+from placement.annealing.displacement import TOLERANCE, Boxes, Centres
 
+MOST_PAIRS = 400
+"""Of boxes that keep clear of each other, with which a solution is looked for."""
 INFEASIBLE = 2
 """Status of `scipy.optimize.milp`."""
 
 
-def is_feasible(boxes: Boxes, *, seconds: float) -> bool | None:
-    """Whether the movable boxes fit into their limits, clear of what concerns them; None: not known."""
+class Infeasible(Exception):
+    """The boxes certainly have no legal placement."""
+
+
+def packed_exactly(boxes: Boxes, *, seconds: float) -> Centres | None:
+    """Centres of the movable boxes in their limits and clear of what concerns them; None if none was found in time.
+
+    Raises:
+        Infeasible: there are none.
+    """
     count, pairs = boxes.movable, boxes.pairs()
-    if (boxes.low > boxes.high + 1e-9).any():
-        return False
+    if (boxes.low > boxes.high + TOLERANCE).any():
+        raise Infeasible
+    if pairs.shape[1] > MOST_PAIRS:
+        return None
     reach = boxes.low.min(), boxes.high.max()
     big = 2 * (reach[1] - reach[0]) + float(boxes.width.max() + boxes.height.max())
     needed = boxes.needed(*pairs)
@@ -53,4 +65,8 @@ def is_feasible(boxes: Boxes, *, seconds: float) -> bool | None:
         bounds=Bounds(np.append(boxes.low.ravel(), np.zeros(choices)), np.append(boxes.high.ravel(), np.ones(choices))),
         options={"time_limit": seconds},
     )
-    return True if found.x is not None else False if found.status == INFEASIBLE else None
+    if found.x is None:
+        if found.status == INFEASIBLE:
+            raise Infeasible
+        return None
+    return found.x[:count], found.x[count : 2 * count]
