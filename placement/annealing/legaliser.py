@@ -80,11 +80,11 @@ def legalise(
     onto = joined_grid(design, grid)
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     try:
-        found = _least_displaced(boxes)
-    except Infeasible:
-        raise NoLegalPlacement(f"{design.name}: there is no legal placement with spacing {spacing:g} µm") from None
+        found, searched = _least_displaced(boxes), "found no"
+    except Infeasible:  # on a grid, that is of boxes rounded to it
+        found, searched = None, "found no" if onto.is_set else "there is no"
     if found is None:
-        raise NoLegalPlacement(f"{design.name}: found no legal placement with spacing {spacing:g} µm")
+        raise NoLegalPlacement(f"{design.name}: {searched} legal placement with spacing {spacing:g} µm")
     x, y = found
     if onto.is_set:
         width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
