@@ -31,12 +31,14 @@ def packed_exactly(boxes: Boxes, *, seconds: float) -> Centres | None:
     count, pairs = boxes.movable, boxes.pairs()
     if (boxes.low > boxes.high + TOLERANCE).any():
         raise Infeasible
+    if not pairs.size:
+        return boxes.within_limits()
     if pairs.shape[1] > MOST_PAIRS:
         return None
     reach = boxes.low.min(), boxes.high.max()
     big = 2 * (reach[1] - reach[0]) + float(boxes.width.max() + boxes.height.max())
     needed = boxes.needed(*pairs)
-    rows, columns, values, least = [], [], [], []
+    entries, least = list[tuple[int, int, float]](), list[float]()
     row, choices = 0, 4 * pairs.shape[1]
     for pair, (first, second) in enumerate(pairs.T.tolist()):
         for axis, ((at, size), gap) in enumerate(zip(boxes.axes, needed, strict=True)):
@@ -46,18 +48,17 @@ def packed_exactly(boxes: Boxes, *, seconds: float) -> Centres | None:
                 bound = apart - big
                 for box, sign in ((high, 1.0), (low, -1.0)):
                     if box < count:
-                        rows.append(row), columns.append(axis * count + box), values.append(sign)
+                        entries.append((row, axis * count + box, sign))
                     else:
                         bound -= sign * at[box]
-                rows.append(row), columns.append(2 * count + 4 * pair + 2 * axis + side), values.append(-big)
+                entries.append((row, 2 * count + 4 * pair + 2 * axis + side, -big))
                 least.append(bound)
                 row += 1
-        rows += [row] * 4
-        columns += range(2 * count + 4 * pair, 2 * count + 4 * pair + 4)
-        values += [1.0] * 4
+        entries += [(row, 2 * count + 4 * pair + choice, 1.0) for choice in range(4)]
         least.append(1.0)
         row += 1
     variables = 2 * count + choices
+    rows, columns, values = zip(*entries, strict=True)
     found = milp(
         np.zeros(variables),
         constraints=LinearConstraint(coo_array((values, (rows, columns)), (row, variables)).tocsr(), np.array(least)),

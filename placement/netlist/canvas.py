@@ -25,7 +25,7 @@ import numpy as np
 
 from placement.netlist import _native
 from placement.netlist.constraints import Constraints
-from placement.netlist.design import Canvas, Orientation
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
@@ -43,7 +43,7 @@ _TRACKS_PER_ROW = 27.0
 _BLOCKED_LAYERS = 4
 """The number of layers, from the lowest, that macros are assumed to fill if no OBS is given."""
 _MOST_TRACKS = 10_000_000
-"""In one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
+"""The most tracks of one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
 
 
 class LayerCapacity(NamedTuple):
@@ -94,7 +94,7 @@ def canvas_of(
     core, capacity = design.floorplan.core, routing_capacity(design)
     if columns is None or rows is None:
         try:
-            grid = _grid(design, constraints)
+            grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
         except DesignError as error:  # a search needs no grid, but an episode of training does
             grid = finest_grid(core.width, core.height)
             notice = f"{error}; until then it is {grid[0]} × {grid[1]} gcells, on which training may find dead ends"
@@ -103,17 +103,15 @@ def canvas_of(
     return Canvas(core.width, core.height, columns, rows, *capacity[:4], smoothing=_SMOOTHING), capacity
 
 
-def _grid(design: FlatDesign, constraints: Constraints | None) -> tuple[int, int]:
+def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
     """The rule's columns and rows for the movable macros with their halos; without halos if these cannot be packed."""
-    netlist, core, turned = design.netlist, design.floorplan.core, design.placement.orientation
+    netlist, core = design.netlist, design.floorplan.core
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
-    if constraints is not None:
-        turned = np.where(constraints.swapped_as_allowed(turned), Orientation.E, Orientation.N)
+    turned = constraints.turned(design.placement.orientation)
     width, height = (side[movable] for side in netlist.sides(turned))
-    if constraints is not None:
-        across, up = (2 * halo[movable] for halo in constraints.sides(turned))
-        with contextlib.suppress(DesignError):
-            return choose_grid(core.width, core.height, width + across, height + up)
+    across, up = (2 * halo[movable] for halo in constraints.sides(turned))
+    with contextlib.suppress(DesignError):
+        return choose_grid(core.width, core.height, width + across, height + up)
     return choose_grid(core.width, core.height, width, height)
 
 
@@ -189,27 +187,17 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         found.append(LayerCapacity(layer.name, layer.direction is LayerDirection.VERTICAL, tracks, blocked))
     across, up = ([layer for layer in found if layer.is_vertical == is_vertical] for is_vertical in (False, True))
     if not all(any(layer.tracks > 0 for layer in direction) for direction in (across, up)):
-        return _assumed(design.floorplan, notices)
+        tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
+        notices.append(
+            f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
+            "of which macros take half"
+        )
+        return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
         notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
-    return RoutingCapacity(
-        horizontal=math.fsum(layer.tracks for layer in across),
-        vertical=math.fsum(layer.tracks for layer in up),
-        macro_horizontal=math.fsum(layer.tracks * layer.blocked for layer in across),
-        macro_vertical=math.fsum(layer.tracks * layer.blocked for layer in up),
-        layers=tuple(found),
-        notices=tuple(notices),
-    )
-
-
-def _assumed(plan: Floorplan, notices: list[str]) -> RoutingCapacity:
-    height = plan.rows.row_height or plan.core.height / 100
-    tracks = _TRACKS_PER_ROW / height
-    notices.append(
-        f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, of which "
-        "macros take half"
-    )
-    return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
+    horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
+    taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
+    return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
 
 
 def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
@@ -224,17 +212,13 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
             if layer.direction is LayerDirection.NONE
         ]
         return [layer for layer in usable if not tracked or layer.name in tracked]
-    names = sorted(tracked, key=lambda name: (_trailing_number(name), name))
+    trailing = {name: re.search(r"\d+$", name) for name in tracked}
+    names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
             f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
-
-
-def _trailing_number(name: str) -> int:
-    found = re.search(r"(\d+)$", name)
-    return int(found[1]) if found else 1_000_000
 
 
 def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:

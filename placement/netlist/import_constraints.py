@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,13 +16,13 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
+from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist, NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
-from placement.netlist.geometry import Rectangle, complement, merged_in_line
+from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
@@ -116,24 +117,19 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
 
 def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     core, fixed = flat.floorplan.core, flat.placement.fixed
-    shapes, weak, owned, layers = [np.zeros((0, 4))], 0, 0, 0
+    shapes, left_out = [np.zeros((0, 4))], Counter[str]()
     for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            layers += 1
+            left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
         elif blockage.is_soft or blockage.density is not None:
-            weak += 1
+            left_out["soft or partial placement blockages are left out: they stop cells, not macros"] += 1
         elif blockage.node < 0:
             shapes.append(blockage.rectangles)
         elif fixed[blockage.node]:
             shapes.append(_around_component(flat, blockage))
         else:
-            owned += 1
-    if layers:
-        notices.append(f"{layers} routing blockages are left out: the routing capacity is that of a core without them")
-    if weak:
-        notices.append(f"{weak} soft or partial placement blockages are left out: they stop cells, not macros")
-    if owned:
-        notices.append(f"{owned} placement blockages of components are left out: they move with their component")
+            left_out["placement blockages of components are left out: they move with their component"] += 1
+    notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
 
@@ -160,11 +156,7 @@ def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
     """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
-    node, placement = blockage.node, flat.placement
-    width, height = flat.netlist.sides(placement.orientation)
-    half = np.array([width[node], height[node]]) / 2
-    centre = np.array([placement.x[node], placement.y[node]])
-    own = np.concatenate((centre - half, centre + half))
+    (own,) = flat.netlist.boxes(flat.placement, np.array([blockage.node]))
     found = [np.zeros((0, 4))]
     for box in blockage.rectangles:
         corner = np.tile(box[:2], 2)
@@ -174,16 +166,12 @@ def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
 
 def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
     """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
-    low, high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
-    cut = np.concatenate((np.maximum(rectangles[:, :2], low), np.minimum(rectangles[:, 2:], high)), axis=1)
-    inside = (cut[:, 0] < cut[:, 2]) & (cut[:, 1] < cut[:, 3])
-    return (cut - np.tile(low, 2))[inside]
+    return clipped(rectangles - np.array([core.x_low, core.y_low] * 2), core.width, core.height)
 
 
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
     """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
     array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
-    check_rectangles(what, array)
     found = _on_canvas(array, core)
     if len(found) < len(array) or not len(array):
         raise DesignError(

@@ -44,9 +44,7 @@ from placement.netlist.load import (
     NETLIST_NAMES,
     POSITIONS_NAME,
     SOURCE_NAME,
-    check_design_folder,
     design_folder,
-    load,
 )
 from placement.netlist.macro_arrays import ArraySetting, with_arrays
 
@@ -183,51 +181,6 @@ class ImportedDesign:
     clustering: Clustering
     capacity: RoutingCapacity
     notices: tuple[str, ...]
-
-
-def import_design(  # noqa: PLR0913  files and options of one command, all with a default
-    *,
-    lef: Sequence[FilePath] = (),
-    def_file: FilePath | None = None,
-    bookshelf: FilePath | None = None,
-    protobuf: FilePath | None = None,
-    plc: FilePath | None = None,
-    out: FilePath | None = None,
-    force: bool = False,
-    free_macros: bool = False,
-    settings: ImportSettings | None = None,
-    place: Place | None = None,
-) -> Design:
-    """A chip as a design: its macros, and clusters of its standard cells as soft macros.
-
-    Args:
-        lef: technology and library files, in any order.
-        def_file: the DEF file of the netlist, or the floorplan of `protobuf`.
-        bookshelf: the `.aux` file of a Bookshelf design.
-        protobuf: a flat netlist in Circuit Training's format.
-        plc: the placement file whose canvas is the floorplan of `protobuf`.
-        out: the folder to write the design to, which `load` reads and an export needs; None: nothing is written.
-        force: whether `out` may contain a design already, which is replaced.
-        free_macros: whether macros that the files fix may move; pads stay fixed.
-        settings: grid, clustering, constraints, arrays; default: `ImportSettings()`.
-        place: places cells and macros before clustering if the files do not; None: clusters follow the nets alone.
-
-    Returns:
-        The design; what has no place yet is located at the canvas's centre.
-
-    Raises:
-        DesignError: a file cannot be used; the message names it, and the line where known.
-        OSError: the folder cannot be written.
-    """
-    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
-    if out is not None:
-        check_design_folder(out, force=force)
-    chip = read_chip(files, free_macros=free_macros)
-    imported = import_flat(chip.flat, settings, canvas=chip.canvas, place=place)
-    if out is None:
-        return dataclasses.replace(imported.design, initial=_all_placed(imported.design))
-    write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
-    return load(out)
 
 
 def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:
@@ -423,7 +376,7 @@ def write_design(
     """
     design, clustering = imported.design, imported.clustering
     with design_folder(folder) as made:
-        initial = _all_placed(design)
+        initial = all_placed(design)
         write_netlist(made / NETLIST_NAMES[1], design.netlist, initial)
         write_placement(made / INITIAL_NAME, design, initial)
         write_constraints(made / CONSTRAINTS_NAME, design.netlist, design.constraints)
@@ -439,7 +392,8 @@ def write_design(
             write_whole(made / name, data)
 
 
-def _all_placed(design: Design) -> Placement:
+def all_placed(design: Design) -> Placement:
+    """The design's placement, with what has no place yet at the canvas's centre."""
     initial, canvas = design.initial, design.canvas
     x = np.where(initial.placed, initial.x, canvas.width / 2)
     y = np.where(initial.placed, initial.y, canvas.height / 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
 from placement.engine.costs import legality, violations
 from placement.netlist.clustering.cluster import ClusteringSettings

@@ -4,7 +4,7 @@ Nets of many sinks are cut; what belongs to a macro or to adjacent ports is kept
 (here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
 follow connectivity alone. Cells that then have more nets with another group move to it.
 
-Axis legend: N nodes, V vertices of the hypergraph, M its pins, S ports of one side.
+Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.clustering.groups import Connectivity, Nodes, break_up, connectivity, merge_small, refine
+from placement.netlist.clustering.groups import Connectivity, break_up, connectivity, merge_small, refine
 from placement.netlist.clustering.partition import partition
-from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-MOST_SINKS = 500
-"""Nets of more sinks are cut."""
 UTILIZATION = 0.5
 """The share of a soft macro's area that its cells cover."""
 _IMBALANCE = 0.3
-"""By which a part may be larger than the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
+"""The share by which a part may exceed the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
 they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05."""
 _NET_WEIGHT = 4
 """The weight of a net relative to the hint that a module of the hierarchy gives."""
@@ -90,20 +88,27 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     """
     chosen = settings or ClusteringSettings()
     netlist = design.netlist
-    joined = connectivity(netlist, most_sinks=MOST_SINKS)
+    joined = connectivity(design)
     on_nets = np.zeros(netlist.num_nodes, dtype=np.bool_)
     on_nets[netlist.pin_node[netlist.net_pins]] = True
     cells = np.flatnonzero(joined.is_cell & on_nets)
     placed = chosen.use_positions and bool(len(cells)) and bool(design.placement.placed[cells].all())
     fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
-    group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, seed=chosen.seed)
-    nodes = _nodes(design, placed=placed)
-    reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
-    group = _regrouped(design, joined, group, parts, nodes=nodes, reach=reach)
+    group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
+    # µm, beyond which groups are broken up; without positions distance does not matter.
+    reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
+    # A macro without a place breaks nothing up.
+    has_place = design.placement.placed
+    inside = np.where(has_place, group, -1)
+    broken, count = break_up(inside, parts, x=joined.x, y=joined.y, area=joined.area, reach=reach)
+    group = np.where(has_place, broken, group)
+    most_nodes = (netlist.num_nodes + int(joined.size[netlist.hard].sum())) // parts // 4
+    if most_nodes > 0:
+        group = merge_small(group, count, joined, most_nodes=most_nodes, reach=reach / 2)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
     free = cells[fixed[cells] < 0]
-    cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
+    cluster = refine(cluster, free, joined, reach=reach / 2, seed=chosen.seed)
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
@@ -124,13 +129,18 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
     hard = design.netlist.hard
     group[hard] = np.arange(len(hard))
     count = len(hard)
-    for ports, along, length in _sides(design, canvas):
-        order = np.argsort(along, kind="stable")
+    # The diagonals of the die divide its sides: top, right, bottom and left.
+    die, ports = design.floorplan.die, design.netlist.ports
+    x, y = design.placement.x[ports] - die.x_low, design.placement.y[ports] - die.y_low
+    rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
+    for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
+        mine = (rising == above_rising) & (falling == above_falling)
+        along, length = (x, canvas.cell_width) if above_rising == above_falling else (y, canvas.cell_height)
         begin = -math.inf
-        for port, at in zip(ports[order].tolist(), along[order].tolist(), strict=True):
-            if at - begin > length:
-                begin, count = at, count + 1
-            group[port] = count - 1
+        for index in np.flatnonzero(mine)[np.argsort(along[mine], kind="stable")].tolist():
+            if along[index] - begin > length:
+                begin, count = along[index], count + 1
+            group[ports[index]] = count - 1
     # The cells that share a driver–sink connection with a grouped node, both ways: from a driver to its sinks and back.
     driver = joined.driver[joined.net]
     ends, others = np.concatenate((driver, joined.node)), np.concatenate((joined.node, driver))
@@ -140,38 +150,15 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
     return np.where(best < count, best, group), count
 
 
-def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Per side: its ports (int [S]), their positions along it (float64 [S], µm), and a gcell's length (µm).
-
-    The diagonals of the die divide the sides.
-    """
-    die, ports = design.floorplan.die, design.netlist.ports
-    x = design.placement.x[ports] - die.x_low
-    y = design.placement.y[ports] - die.y_low
-    rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
-    sides = []
-    for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
-        mine = (rising == above_rising) & (falling == above_falling)
-        is_horizontal = above_rising == above_falling
-        along = x[mine] if is_horizontal else y[mine]
-        sides.append((ports[mine], along, canvas.cell_width if is_horizontal else canvas.cell_height))
-    return sides
-
-
 def _partitioned(
-    design: FlatDesign,
-    joined: Connectivity,
-    cells: np.ndarray,
-    fixed: np.ndarray,
-    *,
-    parts: int,
-    placed: bool,
-    seed: int,
+    joined: Connectivity, cells: np.ndarray, fixed: np.ndarray, names: Sequence[str] | None, *, parts: int, seed: int
 ) -> np.ndarray:
-    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph."""
+    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph.
+
+    The hierarchy of the nodes' names is a hint; None: they have positions, which are a better one.
+    """
     groups = int(fixed.max(initial=-1)) + 1
-    vertex_of = np.full(design.netlist.num_nodes, -1, dtype=np.int64)
-    vertex_of[fixed >= 0] = fixed[fixed >= 0]
+    vertex_of = fixed.astype(np.int64)
     free = cells[fixed[cells] < 0]
     vertex_of[free] = groups + np.arange(len(free))
     weight = np.ones(groups + len(free), dtype=np.int64)
@@ -180,8 +167,8 @@ def _partitioned(
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
     edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
     edge_weight = np.full(int(edge.max(initial=-1)) + 1, _NET_WEIGHT, dtype=np.int64)
-    if not placed:
-        module, member = module_edges(design.netlist.names, free, parts)
+    if names is not None:
+        module, member = module_edges(names, free, parts)
         edge = np.concatenate((edge, len(edge_weight) + module))
         vertex = np.concatenate((vertex, vertex_of[member]))
         edge_weight = np.concatenate((edge_weight, np.ones(int(module.max(initial=-1)) + 1, np.int64)))
@@ -224,32 +211,3 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
     kept = [inside for inside in members.values() if 2 <= len(inside) <= most]
     module = np.repeat(np.arange(len(kept)), np.array([len(inside) for inside in kept], dtype=np.int64))
     return module, np.array([cell for inside in kept for cell in inside], dtype=np.int64)
-
-
-def _regrouped(
-    design: FlatDesign, joined: Connectivity, group: np.ndarray, parts: int, *, nodes: Nodes, reach: float
-) -> np.ndarray:
-    """The parts, broken up if they span too far, and merged if they are small."""
-    netlist, placed_nodes, count = design.netlist, design.placement.placed, parts
-    pins = int((nodes.size[netlist.hard]).sum())
-    most_nodes = (netlist.num_nodes + pins) // max(parts, 1) // 4
-    if nodes.x is not None and nodes.y is not None:
-        # A macro without a place breaks nothing up.
-        inside = np.where(placed_nodes, group, -1)
-        broken, count = break_up(inside, count, x=nodes.x, y=nodes.y, area=nodes.area, reach=reach)
-        group = np.where(placed_nodes, broken, group)
-    if most_nodes > 0:
-        group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
-    return group
-
-
-def _nodes(design: FlatDesign, *, placed: bool) -> Nodes:
-    """Positions, areas and sizes for regrouping; a macro counts as its pins, which the recipe groups in its place."""
-    netlist, placement = design.netlist, design.placement
-    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
-    return Nodes(
-        x=placement.x if placed else None,
-        y=placement.y if placed else None,
-        area=np.where(netlist.kind == NodeKind.CELL, netlist.width * netlist.height, 0.0),
-        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
-    )

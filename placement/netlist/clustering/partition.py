@@ -22,8 +22,6 @@ from placement.netlist.errors import DesignError
 
 DEADLINE = 6 * 3600.0
 """Seconds that a partition may take; a million cells take a quarter of an hour."""
-_FAILED = 3
-"""The exit status if Mt-KaHyPar is missing or finds no partition; standard error then has the reason in a line."""
 
 
 def partition(
@@ -81,35 +79,17 @@ def _run(files: list[str], *, what: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     except subprocess.TimeoutExpired:
         raise DesignError(f"splitting {what} took longer than {DEADLINE / 3600:g} hours") from None
-    lines = done.stderr.strip().splitlines()
-    if done.returncode == _FAILED:
-        raise DesignError(lines[-1] if lines else f"Mt-KaHyPar cannot split {what}")
     if done.returncode != 0:
-        last = lines[-1] if lines else "it wrote nothing"
+        last = (done.stderr.strip().splitlines() or ["it wrote nothing"])[-1]
         raise DesignError(f"splitting {what}: the process ended with status {done.returncode}: {last}")
-
-
-def _main(given: str, wanted: str) -> int:
-    """Reads the hypergraph in a file, writes `part` (int32 [V]); returns the exit status."""
-    with np.load(given, allow_pickle=False) as file:
-        values = {name: file[name] for name in file.files}
-    try:
-        part = _split(values)
-    except (ImportError, RuntimeError) as error:
-        size = f"{len(values['vertex_weight'])} vertices into {values['parts']} parts"
-        is_missing = isinstance(error, ImportError)
-        missing = "clustering needs the package mtkahypar (pip install mtkahypar)"
-        reason = missing if is_missing else f"Mt-KaHyPar cannot split {size}: {' '.join(str(error).split())}"
-        print(reason, file=sys.stderr)
-        return _FAILED
-    np.savez(wanted, part=part)
-    return 0
 
 
 def _split(values: dict[str, np.ndarray]) -> np.ndarray:
     """The parts of the vertices; `values` are the arguments of `partition`, and `threads`."""
-    import mtkahypar
-
+    try:
+        import mtkahypar
+    except ImportError:
+        sys.exit("clustering needs the package mtkahypar (pip install mtkahypar)")
     library = mtkahypar.initialize(int(values["threads"]), False)
     # The seed applies to contexts made after it is set.
     mtkahypar.set_seed(int(values["seed"]))
@@ -128,4 +108,9 @@ def _split(values: dict[str, np.ndarray]) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
+    with np.load(sys.argv[1], allow_pickle=False) as given_file:
+        arguments = {key: given_file[key] for key in given_file.files}
+    try:
+        np.savez(sys.argv[2], part=_split(arguments))
+    except RuntimeError as error:
+        sys.exit(f"Mt-KaHyPar cannot split it: {' '.join(str(error).split())}")

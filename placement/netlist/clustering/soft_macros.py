@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.netlist.builder import NetlistBuilder
-from placement.netlist.clustering.cluster import MOST_SINKS, UTILIZATION, Clustering
-from placement.netlist.clustering.groups import centroids
+from placement.netlist.clustering.cluster import UTILIZATION, Clustering
+from placement.netlist.clustering.groups import MOST_SINKS, centroids
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign

@@ -16,11 +16,11 @@ from placement.netlist.builder import file_indices
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, Finding, listing, reject
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_design_checks import lint
 from placement.netlist.floorplan import Floorplan, place_missing
 from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
-from placement.netlist.formats.lint import lint
 from placement.netlist.technology import Master, Technology
 
 _SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
@@ -180,11 +180,10 @@ def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, l
     for group in (moves & is_block, moves & ~is_block, moves):
         point = _shared_point(at[group])
         heap = moves & (at == point).all(axis=1) if point is not None else moves & False
-        if heap.any() and (status[heap] == PlacementStatus.PLACED).any():
+        if point is not None and (status[heap] == PlacementStatus.PLACED).any():
             status[heap] = PlacementStatus.UNPLACED
-            x, y = (point / file.units).tolist()
-            count = int(heap.sum())
-            notices.append(f"{file.path}: {count:,} components PLACED at one point ({x:g}, {y:g}) count as unplaced")
+            where = f"({point[0] / file.units:g}, {point[1] / file.units:g})"
+            notices.append(f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} count as unplaced")
     return status, notices
 
 
@@ -404,14 +403,21 @@ def passed_over(
     """
     components = file.components
     is_block = np.array([name in blocks for name in components.masters] + [False])[components.master]
-    found: list[Finding] = []
-    for unknown in (np.flatnonzero((node_of < 0) & is_block), np.flatnonzero((node_of < 0) & ~is_block)):
-        first = [(file.line(components.begin[at]), components.names[at]) for at in unknown[:SHOWN].tolist()]
-        found.append(("", len(unknown), first))
-    (_, macros, first), (_, cells, others) = found
-    findings = [(f"macros that the {whose} does not have", macros, first)] if macros else []
-    what = f"cells that the {whose} does not have are passed over"
-    return findings, [listing(file.path, what, cells, others)] if cells else []
+    macros, cells = (
+        _listed(file, np.flatnonzero((node_of < 0) & wanted), what)
+        for what, wanted in (
+            (f"macros that the {whose} does not have", is_block),
+            (f"cells that the {whose} does not have are passed over", ~is_block),
+        )
+    )
+    return macros, [listing(file.path, *finding) for finding in cells]
+
+
+def _listed(file: DefFile, components: np.ndarray, what: str) -> list[Finding]:
+    """A finding of components (int [·]) if there are any."""
+    begin, names = file.components.begin, file.components.names
+    first = [(file.line(begin[at]), names[at]) for at in components[:SHOWN].tolist()]
+    return [(what, len(components), first)] if first else []
 
 
 def missing_nodes(netlist: Netlist, kind: NodeKind, found: np.ndarray, what: str) -> list[Finding]:

@@ -16,6 +16,7 @@ import gzip
 import itertools
 import os
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.files import SourceFile, decoded, read_bytes, write_whole
-from placement.netlist.formats.protobuf_text import TextFile, parse_nodes
+from placement.netlist.formats.protobuf_text import TextParser
 
 SOFT_MACRO_PREFIX = "Grp"
 METADATA = "__metadata__"
@@ -118,39 +119,33 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     """The columns by the full grammar; raises DesignError for the first fault."""
-    file = TextFile(path, decoded(data, path))
-    nodes = [node for node in parse_nodes(file) if node.name != METADATA]
+    file = TextParser(path, decoded(data, path))
+    nodes = [node for node in file.nodes() if node.name != METADATA]
     index: dict[str, int] = {}
     for number, node in enumerate(nodes):
         first = index.setdefault(node.name, number)
         if first != number:
             line = file.line(nodes[first].at)
             raise file.error(node.at, f"duplicate node name {node.name!r}, first used on line {line}")
-    types, masters = dict[str, int](), dict[str, int]()
     for node in nodes:
         for name, at in node.inputs:
             if name not in index:
                 raise file.error(at, f"node {node.name!r} drives {name!r}, which does not exist")
-        kind, master = node.text("type"), node.text("ref_name")
-        if kind is not None and kind.lower() in _TYPES:
-            types[kind] = _TYPES.index(kind.lower())
-        if master is not None:
-            masters.setdefault(master, len(masters))
-    begins = [0, *(node.at for node in nodes)]
-    turns, right = Orientation.__members__, f"one of {', '.join(Orientation.__members__)}"
-    choices = {
-        "type": ("type", np.int8, types, f"one of {', '.join(_TYPES)}"),
-        "orientation": ("orientation", np.int8, turns, right),
-        "macro": ("macro_name", np.int32, index, "a node of the file"),
-        "master": ("ref_name", np.int32, masters, ""),
-    }
+    texts = {key: dict.fromkeys(node.text(key) for node in nodes) for key in ("type", "ref_name")}
+    types = {text: _TYPES.index(text.lower()) for text in texts["type"] if text and text.lower() in _TYPES}
+    masters = {text: number for number, text in enumerate(text for text in texts["ref_name"] if text is not None)}
+    turns, begins = Orientation.__members__, [0, *(node.at for node in nodes)]
+
+    def column(key: str, dtype: type, known: Mapping[str, int], right: str) -> np.ndarray:
+        return np.array([node.choice(key, known, right) for node in nodes], dtype)
+
     return {
         "names": [node.name for node in nodes],
         **{key: np.array([node.number(key, LARGEST) for node in nodes], np.float64) for key in _NUMBERS},
-        **{
-            name: np.array([node.choice(key, known, right) for node in nodes], dtype)
-            for name, (key, dtype, known, right) in choices.items()
-        },
+        "type": column("type", np.int8, types, f"one of {', '.join(_TYPES)}"),
+        "orientation": column("orientation", np.int8, turns, f"one of {', '.join(turns)}"),
+        "macro": column("macro_name", np.int32, index, "a node of the file"),
+        "master": column("ref_name", np.int32, masters, "a name"),
         "masters": list(masters),
         "start": np.cumsum([0, *(len(node.inputs) for node in nodes)]).astype(np.int32),
         "sinks": np.array([index[name] for node in nodes for name, _ in node.inputs], dtype=np.int32),

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError, reject
+from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows
 from placement.netlist.formats.def_design import (
@@ -61,14 +61,13 @@ def read_protobuf_def(
     blocks |= {name for name, one in technology.masters.items() if one.is_block}
     node_of, port_of, passed = _matched(netlist, file, blocks)
     plan, notices = floorplan_of(file, technology, node_of)
-    given, port_notices = _def_placement(netlist, file, plan, node_of, port_of)
-    placement, scaling_notices = _on_die(netlist, own, given, plan.die)
+    placement, placing_notices = _placement(netlist, own, file, plan, node_of, port_of)
     # Macros that the DEF file lacks are written as it would write them.
     written = {int(node): re.sub(r"([\[\]])", r"\\\1", netlist.names[node].replace("\\", "")) for node in netlist.hard}
     for nodes_of, names in ((node_of, file.components.written_names), (port_of, file.pins.written_names)):
         written |= {int(node): name for node, name in zip(nodes_of, names, strict=True) if node >= 0}
     design = FlatDesign(
-        name=name or file.design or _stem(path),
+        name=name or file.design or stem(path),
         netlist=netlist,
         placement=placement,
         floorplan=plan,
@@ -77,7 +76,7 @@ def read_protobuf_def(
         master_names=masters,
         written_names={node: name for node, name in written.items() if name != netlist.names[node]},
         sources=(source, *sources, file.source),
-        notices=(*technology.notices, *file.notices, *passed, *notices, *port_notices, *scaling_notices),
+        notices=(*technology.notices, *file.notices, *passed, *notices, *placing_notices),
     )
     return design, file.data
 
@@ -98,7 +97,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     count = int(canvas.height / height) if height else 0
     rows = Rows.filling(box, height, count, site_width=height / 8 if height else 1.0)
     return FlatDesign(
-        name=name or _stem(path),
+        name=name or stem(path),
         netlist=netlist,
         placement=placement,
         # The format has no database units: a thousand per µm are fine enough for any of its numbers.
@@ -110,10 +109,6 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
         sources=(source,),
         notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
     )
-
-
-def _stem(path: str | os.PathLike[str]) -> str:
-    return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -138,31 +133,13 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     return node_of, port_of, notices
 
 
-def _def_placement(
-    netlist: Netlist, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
+def _placement(
+    netlist: Netlist, own: Placement, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
 ) -> tuple[Placement, list[str]]:
-    """The placement of the DEF file's nodes, and notices; the others are not placed."""
-    components, count = file.components, netlist.num_nodes
-    x, y, placed, fixed = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_), netlist.kind == NodeKind.PORT
-    orientation = np.zeros(count, dtype=np.int8)
-    known = node_of >= 0
-    status, heaps = placement_status(file, known & (netlist.kind[node_of] == NodeKind.HARD))
-    centre_x, centre_y = component_centres(file, netlist, node_of)
-    own, is_placed = node_of[known], status[known] >= PlacementStatus.PLACED
-    x[own], y[own] = np.where(is_placed, centre_x[known], 0.0), np.where(is_placed, centre_y[known], 0.0)
-    placed[own], orientation[own] = is_placed, components.orientation[known]
-    fixed[own] = status[known] >= PlacementStatus.FIXED
-    pins = np.flatnonzero(port_of >= 0)
-    ports = port_of[pins]
-    x[ports], y[ports], placed[ports], notices = port_places(file, pins, plan)
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), heaps + notices
-
-
-def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
-    """The protobuf's placement with what the DEF file gives, and notices."""
-    x, y = own.x.copy(), own.y.copy()
-    cells = (netlist.kind == NodeKind.CELL) & own.placed
-    notices: list[str] = []
+    """The placement of macros, ports and placed cells of the DEF file, cells otherwise as in `own`; and notices."""
+    x, y, orientation, die = own.x.copy(), own.y.copy(), own.orientation.copy(), plan.die
+    is_cell, is_port = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.PORT
+    cells, notices = is_cell & own.placed, list[str]()
     if cells.any():
         # The ports at the edges of the old die show how large it was.
         reach_x, reach_y = float(x[own.placed].max()), float(y[own.placed].max())
@@ -174,14 +151,19 @@ def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) 
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
                 f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
             )
-    of_def = (netlist.kind != NodeKind.CELL) | given.placed
-    if (of_def & (netlist.kind == NodeKind.PORT) & ~given.placed).any():
-        raise DesignError("a port of the protobuf has no position in the DEF file")
-    placement = Placement(
-        x=np.where(of_def, given.x, x),
-        y=np.where(of_def, given.y, y),
-        orientation=np.where(of_def, given.orientation, own.orientation),
-        placed=np.where(of_def, given.placed, own.placed),
-        fixed=given.fixed,
-    )
-    return placement, tuple(notices)
+    placed, fixed, components = cells.copy(), is_port.copy(), file.components
+    known = node_of >= 0
+    status, heaps = placement_status(file, known & (netlist.kind[node_of] == NodeKind.HARD))
+    fixed[node_of[known]] = status[known] >= PlacementStatus.FIXED
+    taken = known & (~is_cell[node_of] | (status >= PlacementStatus.PLACED))
+    nodes, (centre_x, centre_y) = node_of[taken], component_centres(file, netlist, node_of)
+    x[nodes], y[nodes], orientation[nodes] = centre_x[taken], centre_y[taken], components.orientation[taken]
+    placed[nodes] = status[taken] >= PlacementStatus.PLACED
+    pins = np.flatnonzero(port_of >= 0)
+    ports = port_of[pins]
+    x[ports], y[ports], placed[ports], port_notices = port_places(file, pins, plan)
+    orientation[is_port] = 0
+    if (is_port & ~placed).any():
+        raise DesignError(f"{file.path}: port {netlist.names[np.argmax(is_port & ~placed)]!r} has no position")
+    x, y = np.where(placed, x, 0.0), np.where(placed, y, 0.0)
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*heaps, *port_notices, *notices]

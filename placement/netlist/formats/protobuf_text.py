@@ -51,25 +51,9 @@ class _Field(NamedTuple):
     at: int
 
 
-class TextFile:
-    """A text and its path; turns positions into messages with line numbers."""
-
-    def __init__(self, path: object, text: str) -> None:
-        self.path = path
-        self.text = text
-
-    def line(self, at: int) -> int:
-        """The line of character offset `at`."""
-        return self.text.count("\n", 0, at) + 1
-
-    def error(self, at: int, message: str) -> DesignError:
-        """A DesignError naming file and line of character offset `at`."""
-        return DesignError.at(self.path, self.line(at), message)
-
-
 @dataclasses.dataclass(slots=True)
 class TextNode:
-    """One `node { … }` as written. Positions (`at`) are character offsets, for `TextFile.error`.
+    """One `node { … }` as written. Positions (`at`) are character offsets, for `TextParser.error`.
 
     Attributes:
         file: where it is written.
@@ -79,7 +63,7 @@ class TextNode:
         attributes: key → (value, position); None for a value that is neither text nor a number.
     """
 
-    file: TextFile
+    file: TextParser
     at: int
     name: str = ""
     inputs: list[tuple[str, int]] = dataclasses.field(default_factory=list)
@@ -114,94 +98,88 @@ class TextNode:
         return self.file.error(at, f"{key} of node {self.name!r} is {value!r}; must be {right}")
 
 
-def parse_nodes(file: TextFile) -> list[TextNode]:
-    """All nodes in file order; raises DesignError with file and line if the text is no valid graph."""
-    parser, fields = _Parser(file), list[_Field]()
-    while parser.kind != "end":
-        fields += _known(file, parser.field(0), "the file", _GRAPH_FIELDS)
-    return [_node(file, field) for field in fields if field.name == "node"]
-
-
-def _node(file: TextFile, field: _Field) -> TextNode:
-    """One node; fields without meaning here are dropped."""
-    node = TextNode(file, field.at)
-    for inner in _fields(file, field, "a node", _NODE_FIELDS, once=("name",)):
-        if inner.name == "name":
-            node.name = _text(file, inner)
-        elif inner.name == "input":
-            node.inputs.append((_text(file, inner), inner.at))
-        elif inner.name == "attr":
-            key, *value = _attribute(file, inner)
-            if key in node.attributes:
-                raise file.error(inner.at, f"attribute {key!r} is given twice in one node")
-            node.attributes[key] = (value[0], value[1])
-    if not node.name:
-        raise file.error(node.at, "this node has no name")
-    return node
-
-
-def _attribute(file: TextFile, attr: _Field) -> tuple[str, str | float | None, int]:
-    """Key and value of an `attr { key value }`, and the position of the value."""
-    known = ("key", "value")
-    fields = {field.name: field for field in _fields(file, attr, "attr", known, once=known)}
-    if "key" not in fields:
-        raise file.error(attr.at, "attr must have a key in quotes")
-    key, given = _text(file, fields["key"]), fields.get("value", _Field("value", [], attr.at))
-    what = f"the value of attribute {key!r}"
-    content = _fields(file, given._replace(at=attr.at), what, _VALUE_FIELDS, once=_VALUE_FIELDS)
-    if len(content) > 1:
-        names = ", ".join(field.name for field in content)
-        raise file.error(attr.at, f"attribute {key!r} has several values: {names}")
-    for field in content:
-        value = field.value
-        if field.name in _TEXTS:
-            return key, _text(file, field), field.at
-        if field.name in _NUMBERS:
-            if isinstance(value, _Word) and value.lstrip("-").lower() in ("inf", "infinity", "nan"):
-                value = float(value)
-            if not isinstance(value, float):
-                raise file.error(field.at, f"attribute {key!r}: {field.name} must be a number")
-            return key, value, field.at
-    return key, None, content[0].at if content else attr.at
-
-
-def _text(file: TextFile, field: _Field) -> str:
-    if not isinstance(field.value, str) or isinstance(field.value, _Word):
-        raise file.error(field.at, f"{field.name} must be a string in quotes")
-    return field.value
-
-
-def _fields(
-    file: TextFile, message: _Field, what: str, known: Collection[str], *, once: Collection[str]
-) -> list[_Field]:
-    """The fields of a message, none of them unknown, those of `once` not repeated."""
-    if not isinstance(message.value, list):
-        raise file.error(message.at, f"{what} must be a message in braces")
-    found = set[str]()
-    for field in _known(file, message.value, what, known):
-        if field.name in found and field.name in once:
-            raise file.error(field.at, f"field {field.name!r} is given twice in {what}")
-        found.add(field.name)
-    return message.value
-
-
-def _known(file: TextFile, fields: list[_Field], what: str, known: Collection[str]) -> list[_Field]:
-    for field in fields:
-        if field.name not in known:
-            raise file.error(field.at, f"unknown field {field.name!r} in {what}; known are {', '.join(known)}")
-    return fields
-
-
-class _Parser:
+class TextParser:
     """The full grammar, one token ahead: its `kind`, its `token` as written, and where it begins (`at`)."""
 
-    def __init__(self, file: TextFile) -> None:
-        self.file = file
-        self.end = 0
+    def __init__(self, path: object, text: str) -> None:
+        self.path, self.text, self.end = path, text, 0
         self.advance()
 
+    def line(self, at: int) -> int:
+        """The line of character offset `at`."""
+        return self.text.count("\n", 0, at) + 1
+
+    def error(self, at: int, message: str) -> DesignError:
+        """A DesignError naming file and line of character offset `at`."""
+        return DesignError.at(self.path, self.line(at), message)
+
+    def nodes(self) -> list[TextNode]:
+        """All nodes in file order; raises DesignError with file and line if the text is no valid graph."""
+        graph: list[_Field] = []
+        while self.kind != "end":
+            graph += self.field(0)
+        known = self.known(_Field("", graph, 0), "the file", _GRAPH_FIELDS)
+        return [self.node(field) for field in known if field.name == "node"]
+
+    def node(self, message: _Field) -> TextNode:
+        """One node; fields without meaning here are dropped."""
+        node = TextNode(self, message.at)
+        for field in self.known(message, "a node", _NODE_FIELDS, once=("name",)):
+            if field.name == "name":
+                node.name = self.quoted(field)
+            elif field.name == "input":
+                node.inputs.append((self.quoted(field), field.at))
+            elif field.name == "attr":
+                key, value = self.attribute(field)
+                if key in node.attributes:
+                    raise self.error(field.at, f"attribute {key!r} is given twice in one node")
+                node.attributes[key] = value
+        if not node.name:
+            raise self.error(node.at, "this node has no name")
+        return node
+
+    def attribute(self, attr: _Field) -> tuple[str, tuple[str | float | None, int]]:
+        """The key of an `attr { key value }`, and its value with its position."""
+        fields = {field.name: field for field in self.known(attr, "attr", ("key", "value"), once=("key", "value"))}
+        if "key" not in fields:
+            raise self.error(attr.at, "attr must have a key in quotes")
+        key, value = self.quoted(fields["key"]), fields.get("value", _Field("value", [], attr.at)).value
+        content = self.known(_Field("", value, attr.at), f"the value of attribute {key!r}", _VALUE_FIELDS)
+        if len(content) > 1:
+            names = ", ".join(field.name for field in content)
+            raise self.error(attr.at, f"attribute {key!r} has several values: {names}")
+        (name, given, at), *_ = [*content, _Field("", [], attr.at)]
+        if name in _TEXTS:
+            return key, (self.quoted(content[0]), at)
+        if name not in _NUMBERS:
+            return key, (None, at)
+        if isinstance(given, _Word) and given.lstrip("-").lower() in ("inf", "infinity", "nan"):
+            given = float(given)
+        if not isinstance(given, float):
+            raise self.error(at, f"attribute {key!r}: {name} must be a number")
+        return key, (given, at)
+
+    def quoted(self, field: _Field) -> str:
+        """The text of a field; raises DesignError if it is anything else."""
+        if not isinstance(field.value, str) or isinstance(field.value, _Word):
+            raise self.error(field.at, f"{field.name} must be a string in quotes")
+        return field.value
+
+    def known(self, message: _Field, what: str, names: Collection[str], *, once: Collection[str] = ()) -> list[_Field]:
+        """The fields of a message, none of them unknown, those of `once` not repeated."""
+        if not isinstance(message.value, list):
+            raise self.error(message.at, f"{what} must be a message in braces")
+        found = set[str]()
+        for field in message.value:
+            if field.name not in names:
+                raise self.error(field.at, f"unknown field {field.name!r} in {what}; known are {', '.join(names)}")
+            if field.name in found and field.name in once:
+                raise self.error(field.at, f"field {field.name!r} is given twice in {what}")
+            found.add(field.name)
+        return message.value
+
     def advance(self) -> None:
-        found = _TOKEN.match(self.file.text, self.end)
+        found = _TOKEN.match(self.text, self.end)
         assert found is not None and found.lastgroup is not None
         self.kind, self.token = found.lastgroup, found[found.lastgroup]
         self.at, self.end = found.span(found.lastgroup)
@@ -215,10 +193,10 @@ class _Parser:
 
     def expected(self, what: str) -> DesignError:
         if self.token in ('"', "'"):
-            return self.file.error(self.at, "this string has no closing quote on its line")
-        rest = self.file.text[self.at : self.at + 20].split("\n")[0]
+            return self.error(self.at, "this string has no closing quote on its line")
+        rest = self.text[self.at : self.at + 20].split("\n")[0]
         found = repr(rest) if rest else "the end of the file or line"
-        return self.file.error(self.at, f"expected {what}, found {found}")
+        return self.error(self.at, f"expected {what}, found {found}")
 
     def field(self, depth: int) -> list[_Field]:
         """One field, as several if its value is a list; the marks between fields are skipped."""
@@ -243,12 +221,10 @@ class _Parser:
         token, at = self.token, self.at
         if self.kind == "string":
             return self.string()
-        if self.kind == "number":
+        if self.kind in ("number", "word"):
+            is_word = self.kind == "word"
             self.advance()
-            return self.number(token, at)
-        if self.kind == "word":
-            self.advance()
-            return _Word("".join(token.split()))
+            return _Word("".join(token.split())) if is_word else self.number(token, at)
         if self.take("{<"):
             return self.message(">" if token == "<" else "}", at, depth + 1)
         raise self.expected("a value")
@@ -256,12 +232,12 @@ class _Parser:
     def message(self, close: str, opened: int, depth: int) -> list[_Field]:
         """The fields of a message up to its closing brace."""
         if depth > _DEEPEST:
-            raise self.file.error(opened, f"messages are nested more than {_DEEPEST} deep")
+            raise self.error(opened, f"messages are nested more than {_DEEPEST} deep")
         fields: list[_Field] = []
         while not self.take(close):
             if self.kind == "end":
                 message = "the file ends before the message opened here is closed; it seems to be cut"
-                raise self.file.error(opened, message)
+                raise self.error(opened, message)
             fields += self.field(depth)
         return fields
 
@@ -273,7 +249,7 @@ class _Parser:
             text = text.rstrip("fF")
             return sign * (int(text, 8) if len(text) > 1 and text[0] == "0" and text.isdecimal() else float(text))
         except (ValueError, OverflowError):
-            raise self.file.error(at, f"{text[:40]!r} is no number") from None
+            raise self.error(at, f"{text[:40]!r} is no number") from None
 
     def string(self) -> str:
         """One string, or several adjacent ones joined. Octal and hexadecimal escapes are bytes of UTF-8."""
@@ -285,16 +261,16 @@ class _Parser:
         try:
             return joined.decode("utf-8")
         except UnicodeDecodeError:
-            raise self.file.error(start, "the escapes in this string make no UTF-8 text") from None
+            raise self.error(start, "the escapes in this string make no UTF-8 text") from None
 
     def escaped(self, escape: re.Match[str]) -> str:
-        """What an escape means; a byte above 127 as the surrogate that represents it."""
+        """What an escape means; a byte above 127 is the surrogate that represents it."""
         octal, hexadecimal, short, long, simple = escape.groups()
         if simple is not None:
             if simple not in _SIMPLE_ESCAPES:
-                raise self.file.error(self.at, f"unknown escape {escape[0]!r} in a string")
+                raise self.error(self.at, f"unknown escape {escape[0]!r} in a string")
             return _SIMPLE_ESCAPES[simple]
         code = int(octal, 8) if octal else int(hexadecimal or short or long, 16)
         if (octal and code > 0xFF) or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise self.file.error(self.at, f"{escape[0]} is no character")
+            raise self.error(self.at, f"{escape[0]} is no character")
         return bytes([code]).decode("ascii", "surrogateescape") if octal or hexadecimal else chr(code)

@@ -12,7 +12,7 @@ import pytest
 
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.cluster import ClusteringSettings, cluster_cells, fixed_groups, module_edges
-from placement.netlist.clustering.groups import Nodes, break_up, centroids, connectivity, merge_small
+from placement.netlist.clustering.groups import break_up, centroids, connectivity, merge_small
 from placement.netlist.clustering.partition import partition
 from placement.netlist.clustering.soft_macros import clustered_design
 from placement.netlist.design import NodeKind
@@ -43,20 +43,17 @@ def test_centroids_and_break_up_by_hand() -> None:
 def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
     # A chain a0-a1-a2-b-c0-c1-c2, b alone in its group and on one net with each side.
     design = chain_design([("a", 3), ("b", 1), ("c", 3)])
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design)
     group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
-    area, size = np.ones(len(group)), np.ones(len(group), dtype=np.int64)
-    x, y = design.placement.x, design.placement.y
-    free = Nodes(x=None, y=None, area=area, size=size)
-    merged = merge_small(group, 3, joined=joined, nodes=free, most_nodes=1, reach=0.0)
+    merged = merge_small(group, 3, joined, most_nodes=1, reach=np.inf)
     assert merged[:7].tolist() == [0, 0, 0, 0, 2, 2, 2]
     # With distance: c's centre is nearer to b than a's once a stands elsewhere.
-    far = x.copy()
+    far = joined.x.copy()
     far[:3] += 1000
-    placed = Nodes(x=far, y=y, area=area, size=size)
-    merged = merge_small(group, 3, joined=joined, nodes=placed, most_nodes=1, reach=30.0)
+    apart = dataclasses.replace(joined, x=far)
+    merged = merge_small(group, 3, apart, most_nodes=1, reach=30.0)
     assert merged[:7].tolist() == [0, 0, 0, 2, 2, 2, 2]
-    merged = merge_small(group, 3, joined=joined, nodes=placed, most_nodes=1, reach=1.0)
+    merged = merge_small(group, 3, apart, most_nodes=1, reach=1.0)
     assert merged.tolist() == group.tolist()
 
 
@@ -75,7 +72,7 @@ def test_modules_are_hints_unless_they_are_large() -> None:
 def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
     design = chain_design([("u", 6)], macro_after=2)
     canvas, _ = canvas_of(design, columns=4, rows=4)
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design)
     group, count = fixed_groups(design, canvas, joined)
     names = design.netlist.names
     of = {name: int(group[index]) for index, name in enumerate(names)}
