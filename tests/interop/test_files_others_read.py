@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from placement.annealing.search import search
+from placement.api import import_design
 from placement.engine.costs import compute_costs, legality, violations
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.export import export_placement
 from placement.netlist.flat_design import FlatDesign, read_flat
-from placement.netlist.importing import import_design
 from placement.netlist.load import SOURCE_NAME
 from placement.netlist.user_placement import read_clustered_def
 from tests.interop.chips import RAM, Chip, master, section

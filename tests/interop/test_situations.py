@@ -13,10 +13,11 @@ import pytest
 
 from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
+from placement.api import import_design
 from placement.engine.costs import legality, violations
 from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.errors import DesignError
-from placement.netlist.importing import ImportSettings, import_design
+from placement.netlist.importing import ImportSettings
 from tests.interop.chips import RAM, Chip, master, row_statements, section
 
 SECONDS = 10.0
