@@ -32,6 +32,8 @@ SEARCHES = 4
 """For an order, each with another seed, until one finds it."""
 EXACT_SECONDS = 5.0
 """For the exact solution."""
+MANY = 500
+"""Movable macros, beyond which the first order that fits is taken."""
 MOST_AROUND = 24
 """Macros next to those that make way for them."""
 
@@ -78,6 +80,10 @@ def legalise(
     if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
         return placement
     onto = joined_grid(design, grid)
+    if onto.is_set:
+        rounded = _rounded(design, placement, onto)
+        if fits(design, rounded, spacing=spacing, blockages=blockages):
+            return rounded
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     try:
         found, searched = _least_displaced(boxes), "found no"
@@ -106,6 +112,8 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
     found = [in_order(boxes)]
     for order in _orders(boxes):
+        if boxes.movable > MANY and any(one is not None for one in found):
+            break
         placed = _nearest(boxes, order)
         found.append(None if placed is None else tightened(boxes, placed))
     best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
@@ -261,6 +269,18 @@ def boxes_of(
     concerns[:, len(movable) + len(fixed) :] = area_concerns
     has_regions = bool(design.constraints.regions)
     return Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+
+
+def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
+    """The placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
+    nodes, axes = design.placing_order, []
+    for at, sides, pitch, offset in zip(
+        (placement.x, placement.y), design.netlist.sides(placement.orientation),
+        (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y), strict=True,
+    ):  # fmt: skip
+        half = sides[nodes] / 2
+        axes.append(_snapped(at[nodes] - half + pitch / 2, pitch, offset) + half)
+    return placement.moved(nodes, *axes)
 
 
 def _snapped(corner: np.ndarray, pitch: float, offset: float) -> np.ndarray:

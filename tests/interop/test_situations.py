@@ -149,7 +149,7 @@ SITUATIONS = {
     ),
     "no place": Situation(
         lambda: Chip(macros=many(1), sections=around((30.1, 40.5, 50.095, 70.5), (100, 100))),
-        "room for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge the core",
+        "room for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge it, or make halos and blockages smaller",
     ),
     "no place, though there is area": Situation(
         lambda: Chip(macros=many(1), sections=blockages((15, 0, 20, 100), (35, 0, 50, 100), (69.9, 0, 95, 100))),
@@ -198,13 +198,13 @@ SITUATIONS = {
     "units of 0.1 nm": Situation(lambda: Chip(units=10000, ports={"a": "+ NET n0"})),
     "names with every legal character": Situation(names),
     "zero standard cells": Situation(lambda: Chip(cells={}, macros=many(5))),
-    "nets of one pin and of 20,000": Situation(
+    "nets of one pin and of 5,000": Situation(
         lambda: Chip(
-            cells={f"c{number}": "" for number in range(20_000)},
+            cells={f"c{number}": "" for number in range(5_000)},
             nets=CHAIN
             | {"lone": "( c0 Q )"}
-            | {"huge": " ".join(f"( c{number} D )" for number in range(2, 20_000)) + " ( m0 Q )"},
-            core=(400, 400),
+            | {"huge": " ".join(f"( c{number} D )" for number in range(2, 5_000)) + " ( m0 Q )"},
+            core=(200, 200),
         )
     ),
 }
