@@ -33,7 +33,7 @@ SEARCHES = 4
 EXACT_SECONDS = 5.0
 """For the exact solution."""
 MANY = 500
-"""Movable macros, beyond which the first order that fits is taken."""
+"""Movable macros, beyond which the first order that fits is taken, and attempts become fewer."""
 MOST_AROUND = 24
 """Macros next to those that make way for them."""
 
@@ -145,7 +145,7 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
     """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
     generator = np.random.default_rng(0)
     count = boxes.movable
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS * MANY // max(count, MANY)):
         moved = boxes.displacement(*centres)
         if moved.sum() < TOLERANCE:
             break
