@@ -1,11 +1,21 @@
-# Two commands do all the set-up: `make train` and `make test`. Needs Python 3.11, a C++17 compiler and make.
-PYTHON ?= python3.11
+# Two commands do all the set-up: `make train` and `make test`. Needs Python 3.11 or newer, a C++17 compiler and make.
+# Python 3.11 is taken first where Reverb runs (Linux on x86-64), and the newest Python otherwise.
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(shell first=; [ "$$(uname -sm)" = "Linux x86_64" ] && first=python3.11; \
+  for name in $$first $$(seq -f python3.%g 20 -1 11) python3; do \
+    $$name -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+endif
 VENV := .venv
 BIN := $(VENV)/bin
+# The lock of the environment that is there, or else of the one that $(PYTHON) will make.
+LOCK := $(shell for python in $(BIN)/python $(PYTHON); do $$python -c 'import platform, sys; \
+  reverb = sys.version_info[:2] == (3, 11) and (sys.platform, platform.machine()) == ("linux", "x86_64"); \
+  print("requirements.lock" if reverb else "requirements-newer.lock")' 2>/dev/null && break; done)
 DOCS_VENV := .venv-docs
 ARGS ?=
 TEST_ARGS ?=
 CLUSTER ?= cluster
+comma := ,
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
@@ -18,15 +28,14 @@ help:  ## Show this list
 install: $(VENV)/.engine  ## Make .venv with the pinned packages and build the engine
 
 $(VENV)/.python:
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; install it, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "$(PYTHON) is not Python 3.11, which requirements.lock is for; README.md says how to install on others" >&2; exit 1; }
+	@$(or $(PYTHON),false) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(or $(PYTHON),python3) is not Python 3.11 or newer with its module venv; install one (Debian: python3-venv), or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# --no-compile: pip would compile all of TensorFlow and Ray to bytecode, for minutes; Python compiles what is used.
-$(VENV)/.packages: requirements.lock $(VENV)/.python
-	@echo "Installing the pinned packages (once, a few minutes) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.lock
+# --no-compile: pip would compile all of the packages to bytecode, for minutes; Python compiles what is used.
+$(VENV)/.packages: $(LOCK) $(VENV)/.python
+	@echo "Installing $(LOCK) for $$($(BIN)/python -V) (once, a few minutes)$(if $(findstring newer,$(LOCK)),: the newest JAX$(comma) episodes in memory; Reverb and runtime=ray need Python 3.11 on Linux x86-64) ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r $(LOCK)
 	@touch $@
 
 $(VENV)/.engine: $(ENGINE_SOURCES) $(VENV)/.packages
@@ -77,8 +86,7 @@ docs: $(DOCS_VENV)/.packages  ## Build the documentation's site into build/site
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
 	@echo "documentation: build/site/index.html"
 
-$(DOCS_VENV)/.packages: requirements-docs.lock
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; name one: make docs PYTHON=/path/to/python3.11" >&2; exit 1; }
+$(DOCS_VENV)/.packages: requirements-docs.lock $(VENV)/.python
 	$(PYTHON) -m venv $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements-docs.lock
 	@touch $@
@@ -88,4 +96,4 @@ format: install  ## Put the code into the house style
 	$(BIN)/ruff format .
 
 clean:  ## Remove what was built (not runs/)
-	rm -rf build $(VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build $(VENV) .venv-newer $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,15 +1,23 @@
-"""The README's Python lines run as they stand."""
+"""The Python lines of README and of the page of the Python interface run as they are printed."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
 
 
-def test_the_python_example_runs(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/api.md"])
+def test_the_python_examples_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    exec(compile(code, str(README), "exec"), {})
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+        exec(compile(code, page, "exec"), {})
     assert "total=" in capsys.readouterr().out
+
+
+def test_the_readme_is_read_in_a_few_minutes():
+    assert len(README.read_text().split()) <= 900

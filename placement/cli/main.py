@@ -62,6 +62,7 @@ _COMMANDS = (
     Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
     Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
+    Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
     Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),
     Command(

@@ -361,7 +361,7 @@ def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
 
 def _microns(value: int, units: float) -> str:
     """Database units as µm, without rounding."""
-    microns = value / units
+    microns = float(value / units)
     return f"{microns:.0f}" if microns == int(microns) else repr(microns)
 
 

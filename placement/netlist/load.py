@@ -2,7 +2,8 @@
 
 A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`, with `constraints.json` if its macros
 have constraints, and with the files of `FILES` if it was imported. Names are looked up among the project's own designs
-(`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`.
+(`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`, then among the public designs that
+`macro-placement fetch` downloaded.
 """
 
 from __future__ import annotations
@@ -110,14 +111,20 @@ def find(netlist: str | os.PathLike[str]) -> Path:
     raise DesignError(
         f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
         f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(available()) or 'none'}; "
-        f"add folders of designs with {SEARCH_VARIABLE}"
+        f"add folders of designs with {SEARCH_VARIABLE}; `macro-placement fetch` lists and downloads public designs"
     )
+
+
+def fetched_folder() -> Path:
+    """Where `macro-placement fetch` puts designs: `macro-placement/designs` in the user's data folder (XDG)."""
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser() / "macro-placement" / "designs"
 
 
 def _search_folders() -> list[Path]:
     """Where names are looked up, in order."""
     listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
-    return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder)]
+    return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder), fetched_folder()]
 
 
 def available() -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 CONNECT_SECONDS = 10.0
+INSTALL_REVERB = "on Linux x86-64 with Python 3.11, `make install` in a checkout installs it"
+"""How to get Reverb; pip alone finds no versions that agree (CONTRIBUTING.md, \"Changing the pinned packages\")."""
 
 
 def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None) -> Replay:
@@ -38,7 +40,7 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
             if config.name == "reverb":
                 raise ConfigError(
                     f"replay.name='reverb': Reverb cannot be imported ({error}); use replay.name=memory, or install "
-                    "the `reverb` extra on Python 3.11"
+                    f"it: {INSTALL_REVERB}"
                 ) from error
             _warn_once(str(error))
     return MemoryReplay(capacity=config.capacity, steps=steps, designs=designs)
@@ -47,9 +49,10 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
 @functools.cache
 def _warn_once(reason: str) -> None:
     _log.warning(
-        "Reverb is not installed (%s): episodes stay in this process's memory; Reverb (the `reverb` extra, Python "
-        "3.11) would let actors in other processes and machines feed the learner.",
+        "Reverb is not installed (%s): episodes stay in this process's memory. It would let actors in other processes "
+        "and on other machines feed the learner; %s.",
         reason,
+        INSTALL_REVERB,
     )
 
 

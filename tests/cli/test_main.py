@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import placement
 from placement.cli.help import listed
 from placement.cli.main import COMMANDS, main
 from placement.cli.options import UsageError, hydra_words, nearest, setting_types, settings
@@ -27,6 +29,13 @@ def test_the_overview_has_a_line_for_each_command(capsys):
     text = capsys.readouterr().out
     for name in COMMANDS:
         assert re.search(rf"^  {name} +[A-Z].*\.$", text, flags=re.MULTILINE), name
+
+
+def test_the_version_is_the_packages_and_the_citations(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"macro-placement {placement.__version__}\n"
+    citation = (Path(__file__).resolve().parents[2] / "CITATION.cff").read_text()
+    assert f"\nversion: {placement.__version__}\n" in citation
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["search", "--help"], ["generate", "flat", "--help"]])

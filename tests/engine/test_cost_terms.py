@@ -66,6 +66,27 @@ def test_the_reward_loses_the_weighted_term_and_the_cost_stays(edge: Path) -> No
     assert plain - reward == pytest.approx([0.375 * value for value in expected], abs=1e-6)
 
 
+def test_the_worked_example_of_contributing_compiles_and_is_what_the_page_says(tmp_path: Path) -> None:
+    page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (diff,) = re.findall(r"```diff\n--- .*\n\+\+\+ .*\n((?:.*\n)*?)```", page)
+    lines = [(line[:1], f"{line[1:]}\n") for line in diff.splitlines()]
+    before = "".join(text for mark, text in lines if mark != "+")
+    after = "".join(text for mark, text in lines if mark != "-")
+    source = SOURCE.read_text()
+    assert source.count(before) == 1
+    library = compiled(source.replace(before, after), tmp_path)
+    design = four_macros()
+    plain, _, placements = last_step(design, PLAIN)
+    reward, _, _ = last_step(design, dataclasses.replace(PLAIN, cost_terms=(f"{library}:0.5",)))
+    width, side = design.canvas.width, design.netlist.sides(placements[0].orientation)[0][design.netlist.hard]
+    expected = []
+    for placement in placements:
+        x = placement.x[design.netlist.hard]
+        gap = np.maximum(np.minimum(x - side / 2, width - x - side / 2), 0).mean()
+        expected.append(0.5 * gap / (min(width, design.canvas.height) / 2))
+    assert plain - reward == pytest.approx(expected, abs=1e-6)
+
+
 def test_a_term_that_fails_is_the_steps_error(tmp_path: Path) -> None:
     body = re.compile(r"override \{.*?return [^;]*;", re.DOTALL)
     failing = body.sub('override { (void)x; (void)y; (void)orientation; throw "no";', SOURCE.read_text())

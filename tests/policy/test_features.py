@@ -26,6 +26,7 @@ from placement.policy.features import (
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
+from tests.support.jaxprs import equations
 from tests.support.observations import random_observation
 
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
@@ -101,7 +102,4 @@ def test_a_cells_features_are_those_of_the_grid_at_the_cell(designs: list[Design
 
 
 def _shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:
-    for line in jaxpr.eqns:
-        yield from (made.aval.shape for made in line.outvars)
-        for inner in jax.core.jaxprs_in_params(line.params):
-            yield from _shapes(inner)
+    return (made.aval.shape for line in equations(jaxpr) for made in line.outvars)

@@ -17,6 +17,7 @@ from placement.policy.precision import product_dtype
 from placement.ppo.learner import Learner
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
+from tests.support.jaxprs import equations
 from tests.support.observations import random_observation
 
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
@@ -95,11 +96,7 @@ def test_products_of_float32_are_made_at_full_precision(
 
 
 def _products(jaxpr: Any) -> Iterator[Any]:
-    for line in jaxpr.eqns:
-        if line.primitive.name == "dot_general":
-            yield line
-        for inner in jax.core.jaxprs_in_params(line.params):
-            yield from _products(inner)
+    return (line for line in equations(jaxpr) if line.primitive.name == "dot_general")
 
 
 def test_maps_that_come_as_bfloat16_change_nothing() -> None:

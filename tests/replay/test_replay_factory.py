@@ -32,7 +32,7 @@ def test_auto_falls_back_to_memory_and_logs_it_once(caplog: pytest.LogCaptureFix
 
 @pytest.mark.usefixtures("without_reverb")
 def test_reverb_by_name_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"replay\.name='reverb'.*replay\.name=memory"):
+    with pytest.raises(ConfigError, match=r"replay\.name='reverb'.*replay\.name=memory.*`make install`"):
         in_process.make_replay(ReplayConfig(name="reverb"), steps=3)
 
 

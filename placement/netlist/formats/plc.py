@@ -244,12 +244,13 @@ def placement_text(name: str, design: Design, placement: Placement, *, comments:
     lines = [
         "Placement file for Circuit Training",
         f"Columns : {canvas.columns}  Rows : {canvas.rows}",
-        f"Width : {canvas.width!r}  Height : {canvas.height!r}",
+        f"Width : {float(canvas.width)!r}  Height : {float(canvas.height)!r}",
         f"Block : {' '.join(design.name.split())}",
-        f"Routes per micron, hor : {canvas.routes_horizontal!r}  ver : {canvas.routes_vertical!r}",
-        f"Routes used by macros, hor : {canvas.macro_routes_horizontal!r}  ver : {canvas.macro_routes_vertical!r}",
+        f"Routes per micron, hor : {float(canvas.routes_horizontal)!r}  ver : {float(canvas.routes_vertical)!r}",
+        f"Routes used by macros, hor : {float(canvas.macro_routes_horizontal)!r}  "
+        f"ver : {float(canvas.macro_routes_vertical)!r}",
         f"Smoothing factor : {canvas.smoothing}",
-        f"Overlap threshold : {canvas.overlap_threshold!r}",
+        f"Overlap threshold : {float(canvas.overlap_threshold)!r}",
         *_checked_comments(name, comments),
         "",
         "node_index x y orientation fixed",

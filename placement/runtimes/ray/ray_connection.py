@@ -22,6 +22,7 @@ from typing import Any
 import psutil
 
 from placement.config import ConfigError, RuntimeConfig
+from placement.replay.in_process import INSTALL_REVERB
 from placement.runtimes.ray.messages import processes_of
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.event_loop import within
@@ -76,8 +77,8 @@ def import_ray() -> Any:
         ) from error
     if importlib.util.find_spec("reverb") is None:
         raise ConfigError(
-            "runtime.name='ray': needs Reverb, which is not installed; install the `reverb` extra (Python 3.11), or "
-            "use runtime=local"
+            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use "
+            f"runtime=local, or install it: {INSTALL_REVERB}"
         )
     return ray
 

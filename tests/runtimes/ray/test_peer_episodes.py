@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from placement.episode import Episode
-from placement.runtimes.ray.learner_host import PeerEpisodes
 from placement.training.rollout import EVALUATOR, INCARNATION_BITS
 from tests.support.episodes import episode
+
+PeerEpisodes = pytest.importorskip(
+    "placement.runtimes.ray.learner_host", reason="gRPC is not installed", exc_type=ImportError
+).PeerEpisodes
 
 INCARNATION = 5
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from placement.runtimes.ray.episode_collector import BLOCK, Publications
-from placement.runtimes.ray.learner_host import RootStore
+
+RootStore = pytest.importorskip(
+    "placement.runtimes.ray.learner_host", reason="gRPC is not installed", exc_type=ImportError
+).RootStore
 
 
 class Kept:

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# What a fresh machine of today gets, with the newest Python that works here: requirements-newer.lock in .venv-newer, the newest JAX,
+# the replay in memory. Runs `make train` and the tests of what depends on the packages' versions. Says so where there is no such Python.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+newest=
+for name in python3.14 python3.13 python3.12; do
+  # pyenv's commands on the PATH fail for versions that are installed but not chosen.
+  for python in "$name" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/"$name"; do
+    if [ -z "$newest" ] && "$python" -c 'import ensurepip' 2>/dev/null; then newest=$python; fi
+  done
+done
+if [ -z "$newest" ]; then
+  echo "newer Python: none here; requirements-newer.lock is not tried"
+  exit 0
+fi
+newer=(VENV=.venv-newer PYTHON="$newest")
+run=$(mktemp -d)
+trap 'rm -rf "$run"' EXIT
+make train "${newer[@]}" ARGS="preset=test run_dir=$run/first"
+make test "${newer[@]}" TEST_ARGS='-q -m "not cluster and not browser and not slow" --numprocesses 2 --dist loadfile
+  tests/test_public_face.py tests/test_readme.py tests/env tests/netlist/formats tests/netlist/test_unseen_files.py tests/policy tests/ppo
+  tests/replay tests/runtimes'

@@ -1,0 +1,17 @@
+"""The equations of a JAX program, those of its loops and branches included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """All equations of a jaxpr, each before those inside of it."""
+    for line in jaxpr.eqns:
+        yield line
+        for value in line.params.values():
+            for one in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(one, "jaxpr", one)  # a closed jaxpr has its jaxpr
+                if hasattr(inner, "eqns"):
+                    yield from equations(inner)
