@@ -149,6 +149,7 @@ class Population:
 
     def __init__(self, annealers: Sequence[Annealer], threads: int) -> None:
         self.annealers = tuple(annealers)
+        self._begun = time.thread_time()
         self.seconds = np.zeros(len(self.annealers))
         self._threads = threads
         self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=threads, thread_name_prefix="annealer")
@@ -161,8 +162,12 @@ class Population:
 
     @property
     def thread_seconds(self) -> float:
-        """CPU seconds per thread so far: of the busiest annealer, or their share where threads have several."""
-        return max(float(self.seconds.max()), float(self.seconds.sum()) / self._threads)
+        """CPU seconds per thread so far: of the busiest annealer, or their share where threads have several.
+
+        The calling thread's own are added: where moves take no time, the rounds do.
+        """
+        own = time.thread_time() - self._begun
+        return own + max(float(self.seconds.max()), float(self.seconds.sum()) / self._threads)
 
     def each(self, work: Callable[[Annealer], None]) -> None:
         """Has every annealer do `work`, all at once, and waits; raises what one of them raised."""

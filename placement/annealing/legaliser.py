@@ -2,7 +2,7 @@
 
 The orders of macros that are tried (`displacement`) are that of the given placement, changed where it does not fit, and
 those of putting each macro on the nearest free position in turn. Where none of them fits, an order that does is
-searched for. Axis legend: as in `displacement`.
+searched for, and at last, of few macros, an exact solution. Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.annealing.displacement import TOLERANCE, Boxes, Centres, in_order, tightened
+from placement.annealing.exact_packing import Infeasible, packed_exactly
 from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.constraints import SnapGrid
@@ -29,6 +30,10 @@ COMPARISONS = 10**9
 """Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
 """For an order, each with another seed, until one finds it."""
+EXACT_SECONDS = 5.0
+"""For the exact solution."""
+MANY = 500
+"""Movable macros, beyond which the first order that fits is taken, and attempts become fewer."""
 MOST_AROUND = 24
 """Macros next to those that make way for them."""
 
@@ -75,10 +80,17 @@ def legalise(
     if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
         return placement
     onto = joined_grid(design, grid)
+    if onto.is_set:
+        rounded = _rounded(design, placement, onto)
+        if fits(design, rounded, spacing=spacing, blockages=blockages):
+            return rounded
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
-    found = _least_displaced(boxes)
+    try:
+        found, searched = _least_displaced(boxes), "found no"
+    except Infeasible:  # on a grid, that is of boxes rounded to it
+        found, searched = None, "found no" if onto.is_set else "there is no"
     if found is None:
-        raise NoLegalPlacement(f"{design.name}: found no legal placement with spacing {spacing:g} µm")
+        raise NoLegalPlacement(f"{design.name}: {searched} legal placement with spacing {spacing:g} µm")
     x, y = found
     if onto.is_set:
         width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
@@ -97,9 +109,11 @@ def legalise(
 
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
-    """The best of the orders that fit; None where none does."""
+    """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
     found = [in_order(boxes)]
     for order in _orders(boxes):
+        if boxes.movable > MANY and any(one is not None for one in found):
+            break
         placed = _nearest(boxes, order)
         found.append(None if placed is None else tightened(boxes, placed))
     best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
@@ -123,14 +137,15 @@ def _packed(boxes: Boxes) -> Centres | None:
         found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-    return None
+    exact = packed_exactly(boxes, seconds=EXACT_SECONDS)
+    return None if exact is None else tightened(boxes, exact)
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
     """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
     generator = np.random.default_rng(0)
     count = boxes.movable
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS * MANY // max(count, MANY)):
         moved = boxes.displacement(*centres)
         if moved.sum() < TOLERANCE:
             break
@@ -254,6 +269,18 @@ def boxes_of(
     concerns[:, len(movable) + len(fixed) :] = area_concerns
     has_regions = bool(design.constraints.regions)
     return Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+
+
+def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
+    """The placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
+    nodes, axes = design.placing_order, []
+    for at, sides, pitch, offset in zip(
+        (placement.x, placement.y), design.netlist.sides(placement.orientation),
+        (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y), strict=True,
+    ):  # fmt: skip
+        half = sides[nodes] / 2
+        axes.append(_snapped(at[nodes] - half + pitch / 2, pitch, offset) + half)
+    return placement.moved(nodes, *axes)
 
 
 def _snapped(corner: np.ndarray, pitch: float, offset: float) -> np.ndarray:

@@ -284,7 +284,7 @@ class _Run:
             with Population(entrants, threads) as population:
                 self._anneal(population, until=until)
                 state.seconds += population.thread_seconds
-            if self._share(0.0) >= until:
+            if self._is_settled(population) or self._share(0.0) >= until:
                 state.entrants, state.begun = [], self._share(0.0)
                 state.temperature = state.first_accepted = 0.0
         else:
@@ -297,12 +297,20 @@ class _Run:
         """Spends the rest of the budget; returns whether all of it is spent."""
         with Population(annealers, self._about["threads"]) as population:
             self._anneal(population, until=1.0)
-            return self._share(population.thread_seconds) >= 1
+            return self._is_settled(population) or self._share(population.thread_seconds) >= 1
+
+    def _is_settled(self, population: Population) -> bool:
+        """Whether nothing can improve: no macro is movable, or a cost is 0."""
+        netlist, fixed = self._design.netlist, self._design.initial.fixed
+        softs = int((~fixed[netlist.soft]).sum()) if self._config.soft_moves else 0
+        return not (len(self._design.placing_order) or softs) or population.best.best_cost == 0
 
     def _anneal(self, population: Population, *, until: float) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or the watch stops it."""
         state, count = self.state, len(population.annealers)
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
+            if self._is_settled(population):
+                break
             local = (share - state.begun) / (until - state.begun)
             state.temperature = self._next_temperature(local)
             self._round(population, state.temperature if local < 1 - FINAL_SHARE else 0.0)

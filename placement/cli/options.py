@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import keyword
+import os
 import re
 import types
 import typing
@@ -21,6 +22,8 @@ from placement.netlist.errors import DesignError
 LIKENESS = 0.75
 """The least similarity of a key's last component to the one that is suggested; 1: equal."""
 _PLAIN = re.compile(r"[\w./+~-]+")
+# What Hydra's grammar does not take in a text without quotes.
+_NEEDS_QUOTES = re.compile(r"[^\x00-\x7f]|[()\[\]{}#'&=,]")
 # What Hydra's grammar takes for something other than text.
 _NO_TEXT = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(nan|inf)|true|false|null|~.*", re.IGNORECASE)
 
@@ -134,8 +137,11 @@ def hydra_words(
                 raise UsageError(f"{key}={text!r}: must be one of {', '.join(groups[key])}")
         elif f"{key}.name" in known:
             key = f"{key}.name"
-        is_raw = is_assignment or is_sweep or text.startswith("[")
-        if is_list(types_of[key]) and "," in text and not is_raw:
+        is_path = not is_sweep and not text.startswith(("'", '"')) and _NEEDS_QUOTES.search(text) is not None
+        is_raw = is_sweep or text.startswith("[") or (is_assignment and not (is_path and _bare(types_of[key]) is str))
+        if is_list(types_of[key]) and is_path and os.path.exists(text):
+            text, is_raw = f"[{quoted(text, is_text=True)}]", True
+        elif is_list(types_of[key]) and "," in text and not is_raw:
             text, is_raw = f"[{text}]", True
         result.append(f"{key}={text if is_raw else quoted(text, is_text=types_of[key] is str)}")
     return result
@@ -211,6 +217,8 @@ def _value(hint: Any, text: str, key: str) -> Any:
 
 def _items(hint: Any, text: str, key: str) -> list[Any]:
     """The items of a list: `a,b` or `[a, b]`, of lists `[[1, 2], [3, 4]]`."""
+    if hint in (str, Text) and "," in text and os.path.exists(text):
+        return [text]
     if not text.startswith("["):
         return [_value(hint, item, key) for item in ([text] if hint is Text else text.split(","))]
     try:

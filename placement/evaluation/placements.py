@@ -170,7 +170,9 @@ def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
     Raises DesignError as `read_placement` and `read_clustered_def` do.
     """
     if is_def(path):
-        placement, has_cells = read_clustered_def(path, find(name).parent, design)
+        placement, has_cells, notices = read_clustered_def(path, find(name).parent, design)
+        for notice in notices:
+            print(f"note: {notice}", file=sys.stderr)
         if has_cells:
             return placement, f"at the centres of their cells in {Path(path).name}"
         return _with_soft(design, placement, f"{path} places no standard cells"), f"placed by {SOFT_PLACER}"

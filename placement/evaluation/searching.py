@@ -160,8 +160,9 @@ def _note_constraints(design: Design, console: Console) -> None:
     for notice in check_constraints(design):
         console.print(f"note: {notice}", soft_wrap=True)
     if len(design.netlist.hard) and not len(design.placing_order):
+        rest = "only clusters of cells can move" if len(design.netlist.soft) else "nothing can move"
         console.print(
-            f"note: all {len(design.netlist.hard)} macros of {design.name} are fixed: only clusters of cells can move; "
+            f"note: all {len(design.netlist.hard)} macros of {design.name} are fixed: {rest}; "
             "macro-placement import --free-macros frees the macros that the files fix",
             soft_wrap=True,
         )

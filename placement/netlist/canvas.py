@@ -89,13 +89,17 @@ def canvas_of(
         constraints: of the flat netlist's nodes; the rule leaves their halos between macros. None: no halos.
 
     Raises:
-        DesignError: the macros fit into no grid, or a layer has more than ten million tracks.
+        DesignError: a layer has more than ten million tracks.
     """
-    core = design.floorplan.core
+    core, capacity = design.floorplan.core, routing_capacity(design)
     if columns is None or rows is None:
-        grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
+        try:
+            grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
+        except DesignError as error:  # a search needs no grid, but an episode of training does
+            grid = finest_grid(core.width, core.height)
+            notice = f"{error}; until then it is {grid[0]} × {grid[1]} gcells, on which training may find dead ends"
+            capacity = capacity._replace(notices=(*capacity.notices, notice))
         columns, rows = columns or grid[0], rows or grid[1]
-    capacity = routing_capacity(design)
     return Canvas(core.width, core.height, columns, rows, *capacity[:4], smoothing=_SMOOTHING), capacity
 
 
@@ -138,6 +142,12 @@ def choose_grid(width: float, height: float, macro_width: np.ndarray, macro_heig
     rated.sort(key=lambda rating: -rating[0])
     good = [rating for rating in rated if rating[0] >= rated[0][0] * (1 - _TOLERANCE)]
     return max(good, key=lambda rating: rating[0] / (rating[1] * rating[2]))[1:]
+
+
+def finest_grid(width: float, height: float) -> tuple[int, int]:
+    """Columns and rows for a canvas of `width` × `height` µm: as many gcells as the rule allows, nearly square."""
+    columns = min(max(round(math.sqrt(_GCELLS[-1] * width / height)), _LINES[0]), _LINES[-1])
+    return columns, min(max(_GCELLS[-1] // columns, _LINES[0]), _LINES[-1])
 
 
 def waste(sides: np.ndarray, step: float) -> float:

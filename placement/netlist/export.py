@@ -32,6 +32,13 @@ _INNOVUS_NAMES = _TCL_NAMES | {"FW": "MX90", "FE": "MY90"}
 _UPRIGHT = ("R0", "R180", "MX", "MY")
 _DEF_WORD = re.compile(rb'"[^"]*"|#[^\n]*|[^\s"]\S*')
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
+_COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE)
+_END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE)
+# The sections that may follow COMPONENTS (LEF/DEF Language Reference).
+_BEHIND_COMPONENTS = re.compile(
+    rb"^[ \t]*(PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS|BEGINEXT|END\s+DESIGN)\b",
+    re.MULTILINE,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,11 +245,15 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their places, and nothing else.
 
+    Macros are added to a file that has none of them, as a floorplan beside another netlist.
+
     Raises:
-        DesignError: a macro is no component of the file.
+        DesignError: a macro is no component of the file, but others are.
     """
     index = {name: component for component, name in enumerate(file.components.written_names)}
     missing = [location.written_name for location in locations if location.written_name not in index]
+    if missing and len(missing) == len(locations) and all(location.master for location in locations):
+        return _with_components(file.data, locations)
     if missing:
         reject(file.path, [("macros that are no components of it", len(missing), [(0, name) for name in missing[:10]])])
     pieces: list[bytes] = []
@@ -255,6 +266,22 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     return b"".join([*pieces, file.data[done:]])
 
 
+def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
+    """A DEF file with further components, in its section of them, or in one before what follows that section."""
+    lines = "".join(
+        f"- {place.written_name} {place.master} + FIXED ( {place.x} {place.y} ) {place.orientation.name} ;\n"
+        for place in locations
+    ).encode()
+    head = _COMPONENTS.search(data)
+    if head is None:
+        begin, end = b"COMPONENTS %d ;\n" % len(locations), b"END COMPONENTS\n"
+        at = next(_BEHIND_COMPONENTS.finditer(data)).start()
+        return data[:at] + begin + lines + end + b"\n" + data[at:]
+    count = b"COMPONENTS %d ;" % (int(head[1]) + len(locations))
+    at = next(_END_COMPONENTS.finditer(data, head.end())).start()
+    return data[: head.start()] + count + data[head.end() : at] + lines + data[at:]
+
+
 def _placed_entry(entry: bytes, location: MacroLocation) -> bytes:
     """A component's entry with its placement replaced, or one added behind its master."""
     fixed = f"FIXED ( {location.x} {location.y} ) {location.orientation.name}".encode()
@@ -262,7 +289,8 @@ def _placed_entry(entry: bytes, location: MacroLocation) -> bytes:
     for at, word in enumerate(words[:-1]):
         follower = words[at + 1]
         if word[0] == b"+" and follower[0] in _PLACINGS:
-            last = follower if follower[0] == b"UNPLACED" else words[at + 6]
+            has_point = words[at + 2][0] == b"(" if at + 2 < len(words) else False  # UNPLACED may have one, too
+            last = words[at + 6] if has_point else follower
             return entry[: follower.start()] + fixed + entry[last.end() :]
     behind = words[2].end()  # the third word of `- name master`
     return entry[:behind] + b" + " + fixed + entry[behind:]

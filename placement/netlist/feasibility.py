@@ -193,7 +193,7 @@ def _check_area(design: Design, nodes: list[int], space: float, where: str, besi
     if needed > space * (1 + TOLERANCE):
         raise DesignError(
             f"{design.name}: {where} has room for {space:.1f} µm² of macros and halos{beside}; "
-            f"{_named(design, nodes)} need {needed:.1f} µm²"
+            f"{_named(design, nodes)} need {needed:.1f} µm²: enlarge it, or make halos and blockages smaller"
         )
 
 

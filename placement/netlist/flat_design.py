@@ -165,6 +165,12 @@ class FlatDesign:
         hard = self.netlist.hard
         return hard[is_pad[self.master[hard]]]
 
+    def freed(self) -> FlatDesign:
+        """The same design, its macros movable; ports, cells and pads that are fixed stay fixed."""
+        fixed = self.placement.fixed & (self.netlist.kind != NodeKind.HARD)
+        fixed[self.pads] = True
+        return dataclasses.replace(self, placement=dataclasses.replace(self.placement, fixed=fixed))
+
     def written_name(self, node: int) -> str:
         """A node's name as the user's DEF file writes it."""
         return self.written_names.get(node, self.netlist.names[node])

@@ -18,13 +18,15 @@ import numpy as np
 
 from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
-from placement.netlist.design import Netlist
+from placement.netlist.design import Netlist, NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
-from placement.netlist.geometry import Rectangle, clipped, complement
+from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
 from placement.netlist.technology import LayerDirection, Technology
 
+MOST_OBSTACLES = 1000
+"""Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -66,8 +68,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
 
     From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
-    partial ones, and those of movable components), fences and regions with a macro (but not guides), the orientations
-    that the masters' SYMMETRY allows, the manufacturing grid.
+    partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
+    regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
@@ -77,7 +79,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     notices: list[str] = []
     constraints = Constraints(
         halo=_halos(flat, chosen),
-        blockages=_blockages(flat, chosen, notices),
+        blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
         orientations=_orientations(flat, chosen, notices),
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
@@ -130,6 +132,26 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
     notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
+
+
+def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
+    """float64 [K, 4]: the fixed cells that macros keep off, on the canvas; none where there are too many."""
+    netlist, placement = flat.netlist, flat.placement
+    is_fixed = (netlist.kind == NodeKind.CELL) & placement.fixed & placement.placed
+    cells = np.intersect1d(np.flatnonzero(is_fixed), netlist.pin_node)
+    physical = int(is_fixed.sum()) - len(cells)
+    if physical:
+        notices.append(f"{physical:,} fixed cells on no net (taps, fillers) are no obstacle to macros")
+    width, height = netlist.sides(placement.orientation)
+    half = np.stack((width[cells], height[cells]), axis=1) / 2
+    centres = np.stack((placement.x[cells], placement.y[cells]), axis=1)
+    boxes = merged_in_line(_on_canvas(np.concatenate((centres - half, centres + half), axis=1), flat.floorplan.core))
+    if len(boxes) > MOST_OBSTACLES:
+        notices.append(f"{len(cells):,} fixed cells on nets are no obstacle to macros: at most {MOST_OBSTACLES:,} are")
+        return boxes[:0]
+    if len(cells):
+        notices.append(f"macros keep off {len(cells):,} fixed cells on nets")
+    return boxes
 
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:

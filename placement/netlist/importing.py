@@ -202,20 +202,15 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         if files.protobuf:
             flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
         else:
-            flat, data = read_lef_def(lefs, files.def_file, name=name)
+            flat, data = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
         chip = Chip(flat, def_data=data)
-    flat = chip.flat
-    placement, folders = flat.placement, files.folders
-    if free_macros:
-        fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
-        fixed[flat.pads] = True
-        placement = dataclasses.replace(placement, fixed=fixed)
+    flat, folders = chip.flat.freed() if free_macros else chip.flat, files.folders
     # Only where a notice begins with a path: elsewhere the same text may be part of a name.
     notices = tuple(
         notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
         for notice in flat.notices
     )
-    return chip._replace(flat=dataclasses.replace(flat, placement=placement, notices=notices))
+    return chip._replace(flat=dataclasses.replace(flat, notices=notices))
 
 
 def import_flat(
@@ -238,13 +233,14 @@ def import_flat(
 
     Raises:
         DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of`,
-            `with_arrays` and `check_constraints`; the design has no macro. All but errors of the clustering come before
-            it.
+            `with_arrays` and `check_constraints`; the design has no macro, or macros are larger than the core. All but
+            errors of the clustering come before it.
     """
     chosen = settings or ImportSettings()
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
     kept, left_out = constraints_of(flat, chosen.constraints)
+    _check_sizes(flat, kept)
     with phase("grid and routing capacity"):
         canvas, capacity = _canvas(flat, chosen, kept, canvas)
     places, unordered = None, tuple[str, ...]()
@@ -253,10 +249,13 @@ def import_flat(
         places, unordered = _macro_places(flat, join, _flat_on(canvas, flat, kept), place, phase)
     flat, kept, scattered = with_arrays(flat, kept, chosen.arrays, banks=chosen.banks, places=places)
     check_macro_names(flat.netlist)
+    _check_sizes(flat, kept)
     on_canvas = _flat_on(canvas, flat, kept)
     violated = check_constraints(on_canvas)
     at, not_placed = flat, tuple[str, ...]()
-    if place is not None and chosen.clustering.use_positions and not _is_placed(flat):
+    if not flat.netlist.num_nets:
+        not_placed = ("no net joins two pins: a search is by the areas of macros alone",)
+    elif place is not None and chosen.clustering.use_positions and not _is_placed(flat):
         with phase("placing cells and macros"):
             try:
                 at = dataclasses.replace(flat, placement=place(flat, on_canvas))
@@ -273,6 +272,34 @@ def import_flat(
     notices = (*flat.notices, *left_out, *own, *unordered, *scattered, *violated, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
+
+
+def _check_sizes(flat: FlatDesign, constraints: Constraints) -> None:
+    """Raises DesignError if a movable macro is larger than the core in every orientation, or all macros together."""
+    netlist, core = flat.netlist, flat.floorplan.core
+    movable = netlist.hard[~flat.placement.fixed[netlist.hard]]
+    across = np.array([core.width, core.height]) * (1 + 1e-9)
+    sides = np.stack((netlist.width[movable], netlist.height[movable]), axis=1)
+    masks = constraints.orientations[movable]
+    fits = (sides <= across).all(axis=1) & (masks & 15 > 0)  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
+    turned = (sides <= across[::-1]).all(axis=1)
+    fits |= turned & (masks >> 4 > 0)
+    if not fits.all():
+        first = int(np.flatnonzero(~fits)[0])
+        node, (width, height) = movable[first], sides[first].tolist()
+        master = f" ({flat.master_names[flat.master[node]]})" if flat.master[node] >= 0 else ""
+        more = f" (as are {int((~fits).sum()) - 1} more)" if (~fits).sum() > 1 else ""
+        remedy = "give --any-orientation, or enlarge the core" if turned[first] else "enlarge the core"
+        raise DesignError(
+            f"{flat.name}: macro {netlist.names[node]!r}{master} of {width:g} × {height:g} µm is larger than the core "
+            f"of {core.width:g} × {core.height:g} µm{more}: {remedy}"
+        )
+    area = float(sides.prod(axis=1).sum())
+    if area > core.area * (1 + 1e-9):
+        raise DesignError(
+            f"{flat.name}: {len(movable)} macros take {area:g} µm², more than the {core.area:g} µm² of the core of "
+            f"{core.width:g} × {core.height:g} µm: enlarge the core"
+        )
 
 
 def _canvas(

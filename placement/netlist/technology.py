@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.netlist.errors import DesignError
-
 BLOCK_KINDS = ("BLOCK", "PAD", "RING")
 """Classes (LEF CLASS) of masters whose instances are macros."""
 _PAD_CORNERS = ("TOPLEFT", "TOPRIGHT", "BOTTOMLEFT", "BOTTOMRIGHT")
@@ -83,6 +81,11 @@ class MasterPin:
     y: float
     layer: str
 
+    @property
+    def is_signal(self) -> bool:
+        """Whether it is no pin of power or ground."""
+        return self.use not in ("POWER", "GROUND")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Master:
@@ -92,7 +95,7 @@ class Master:
         name: as components refer to it.
         kind: the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP.
         subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …), or "".
-        width, height: µm, above 0.
+        width, height: µm; 0 if the file gives none, as of covers, or of masters that only other designs use.
         symmetry: words of SYMMETRY: X, Y, R90.
         site: the site of its rows; "" if the file gives none.
         pins: in file order.
@@ -110,6 +113,16 @@ class Master:
     pins: tuple[MasterPin, ...]
     obstructions: Mapping[str, np.ndarray]
     pin_shapes: Mapping[str, np.ndarray]
+
+    @property
+    def has_size(self) -> bool:
+        """Whether it has a width and a height."""
+        return self.width > 0 and self.height > 0
+
+    @property
+    def has_signals(self) -> bool:
+        """Whether it has a pin other than of power and ground."""
+        return any(pin.is_signal for pin in self.pins)
 
     @property
     def is_block(self) -> bool:
@@ -137,6 +150,7 @@ class Technology:
         layers: the routing layers, lowest first.
         sites: name → site.
         masters: name → master.
+        notices: what was passed over while reading.
     """
 
     units: float = 0.0
@@ -144,32 +158,34 @@ class Technology:
     layers: tuple[RoutingLayer, ...] = ()
     sites: Mapping[str, Site] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     masters: Mapping[str, Master] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    notices: tuple[str, ...] = ()
 
 
 def merged(technologies: list[Technology]) -> Technology:
-    """Several LEF files as one; the earlier of two definitions holds.
-
-    Raises:
-        DesignError: two files define a master of the same name with different sizes.
-    """
+    """Several LEF files as one; the earlier of two definitions holds, with a notice where the sizes differ."""
     layers: dict[str, RoutingLayer] = {}
     sites: dict[str, Site] = {}
     masters: dict[str, Master] = {}
+    notices = [notice for technology in technologies for notice in technology.notices]
     for technology in technologies:
         for layer in technology.layers:
             layers.setdefault(layer.name, dataclasses.replace(layer, number=len(layers)))
         sites = {**technology.sites, **sites}
         for master in technology.masters.values():
-            known = masters.setdefault(master.name, master)
-            if (known.width, known.height) != (master.width, master.height):
-                raise DesignError(
-                    f"macro {master.name!r} is {known.width} × {known.height} µm in one LEF file and "
-                    f"{master.width} × {master.height} µm in another"
-                )
+            notices += size_conflict(masters.setdefault(master.name, master), master)
     return Technology(
         units=next((technology.units for technology in technologies if technology.units), 0.0),
         manufacturing_grid=next((t.manufacturing_grid for t in technologies if t.manufacturing_grid), 0.0),
         layers=tuple(layers.values()),
         sites=MappingProxyType(sites),
         masters=MappingProxyType(masters),
+        notices=tuple(notices),
     )
+
+
+def size_conflict(known: Master, other: Master) -> list[str]:
+    """A notice if two definitions of a master, of which the first holds, have different sizes."""
+    if (known.width, known.height) == (other.width, other.height):
+        return []
+    sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"
+    return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition holds"]

@@ -5,9 +5,9 @@ Axis legend: N nodes of the design, A nodes of the user's files, in which the ma
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,21 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placemen
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.flat_design import STRAYED, FlatDesign, read_flat
 from placement.netlist.load import read_clusters
+
+
+class UserPlacement(NamedTuple):
+    """The nodes of an imported design as a DEF file places them.
+
+    Attributes:
+        placement: µm from the core's lower left corner.
+        has_cells: whether the file places the standard cells: soft macros are then located at their cells' centres of
+            area, otherwise where the design has them.
+        notices: what was passed over.
+    """
+
+    placement: Placement
+    has_cells: bool
+    notices: tuple[str, ...]
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:
@@ -36,20 +51,14 @@ def _described(canvas: Canvas) -> str:
     )
 
 
-def read_clustered_def(
-    path: str | os.PathLike[str], folder: str | os.PathLike[str], design: Design
-) -> tuple[Placement, bool]:
+def read_clustered_def(path: str | os.PathLike[str], folder: str | os.PathLike[str], design: Design) -> UserPlacement:
     """The macros and soft macros of an imported design, loaded from `folder`, as a DEF file places them.
-
-    Returns:
-        The placement, µm from the core's lower left corner, and whether the file places the standard cells: soft
-        macros are then located at their cells' centres of area, otherwise where the design has them.
 
     Raises:
         DesignError: as `read_def_placement` and `read_flat`; a macro is not placed.
     """
     flat = read_flat(Path(folder))
-    given = read_def_placement(path, flat)
+    given, notices = read_def_placement(path, flat)
     core, hard = flat.floorplan.core, flat.netlist.hard
     unplaced = hard[~given.placed[hard]]
     if len(unplaced):
@@ -63,30 +72,32 @@ def read_clustered_def(
     x[nodes], y[nodes] = given.x[hard] - core.x_low, given.y[hard] - core.y_low
     orientation[nodes] = given.orientation[hard]
     cluster = read_clusters(folder)
-    has_cells = bool(given.placed[cluster >= 0].all()) and len(design.netlist.soft) > 0
+    # A flow resizes, adds and removes some cells.
+    soft = design.netlist.soft
+    found = np.bincount(cluster[(cluster >= 0) & given.placed], minlength=len(soft))
+    has_cells = len(soft) > 0 and bool(found.all())
     if has_cells:
         from placement.netlist.clustering.groups import centroids  # late: SciPy takes a while to import
 
-        area = flat.netlist.width * flat.netlist.height
-        soft = design.netlist.soft
+        area = np.where(given.placed, flat.netlist.width * flat.netlist.height, 0.0)
         soft_x, soft_y = centroids(cluster, len(soft), x=given.x, y=given.y, area=area)
         x[soft], y[soft] = soft_x - core.x_low, soft_y - core.y_low
-    placed = np.ones_like(initial.placed)
-    return dataclasses.replace(initial, x=x, y=y, orientation=orientation, placed=placed), has_cells
+    placement = Placement(x, y, orientation, placed=np.ones_like(initial.placed), fixed=initial.fixed)
+    return UserPlacement(placement, has_cells, notices)
 
 
-def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Placement:
-    """A DEF file's components, found by their unescaped names, as a placement of a flat design's nodes.
+def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tuple[Placement, tuple[str, ...]]:
+    """A DEF file's components, found by their unescaped names, as a placement of a flat design's nodes, and notices.
 
     Nodes that are not in the file, or not placed in it, are not placed; ports keep the design's positions. An array is
-    located where its macros are.
+    located where its macros are. Cells that the design does not have are passed over: a flow adds taps and buffers.
 
     Raises:
-        DesignError: as `read_def`; the file has components that the design does not have, a hard macro of the design is
+        DesignError: as `read_def`; the file has macros that the design does not have, a hard macro of the design is
             no component of it, or the macros of an array do not form the array.
     """
     # Late: the readers of LEF and DEF take a while to import.
-    from placement.netlist.formats.def_design import component_centres, missing_nodes, unknown_components
+    from placement.netlist.formats.def_design import component_centres, missing_nodes, passed_over, placement_status
     from placement.netlist.formats.def_file import PlacementStatus, read_def
 
     file = read_def(path)
@@ -94,8 +105,12 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Plac
     netlist, own = _macros_apart(design)
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
+    blocks = {design.master_names[master] for master in design.master[design.netlist.hard].tolist() if master >= 0}
+    unknown, passed = passed_over(file, node_of, blocks, "design")
     missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that the file does not have")
-    reject(path, [*unknown_components(file, node_of, "design"), *missing])
+    reject(path, [*unknown, *missing])
+    is_macro = (node_of >= 0) & (netlist.kind[node_of] == NodeKind.HARD)
+    status, heaps = placement_status(file, is_macro)
     is_port = netlist.kind == NodeKind.PORT
     x, y = np.zeros((2, netlist.num_nodes))
     x[: len(own)] = np.where(is_port[: len(own)], design.placement.x[own], 0.0)
@@ -103,12 +118,12 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Plac
     placed, orientation = is_port.copy(), np.zeros(netlist.num_nodes, dtype=np.int8)
     own_x, own_y = component_centres(file, netlist, node_of)
     # Bumps, and pads without a place, are ports of the design.
-    moved = ~is_port[node_of]
+    moved = (node_of >= 0) & ~is_port[node_of]
     to = node_of[moved]
     x[to], y[to], orientation[to] = own_x[moved], own_y[moved], components.orientation[moved]
-    placed[to] = components.status[moved] >= PlacementStatus.PLACED
+    placed[to] = status[moved] >= PlacementStatus.PLACED
     apart = Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=np.zeros_like(placed))
-    return _joined(path, design, own, apart)
+    return _joined(path, design, own, apart), (*file.notices, *passed, *heaps)
 
 
 def _macros_apart(design: FlatDesign) -> tuple[Netlist, np.ndarray]:

@@ -96,7 +96,7 @@ def test_the_three_styles_mean_the_same():
         assert settings(words, EvaluateConfig, ("design", "placement")) == expected
 
 
-def test_lists_and_values():
+def test_lists_and_values(tmp_path):
     assert settings(["placers=random,greedy", "seeds=1"], CompareConfig) == {
         "placers": ["random", "greedy"],
         "seeds": 1,
@@ -109,6 +109,9 @@ def test_lists_and_values():
         "grid": 0.1,
     }
     assert settings(["plots=null", "out=a=b"], EvaluateConfig) == {"plots": None, "out": "a=b"}
+    path = tmp_path / "é,(1).plc"
+    path.touch()
+    assert settings([f"placement={path}", "out=é (1)"], CompareConfig) == {"placement": [str(path)], "out": "é (1)"}
     assert settings(["samples=many"], CompareConfig) == {"samples": "many"}, "which `build` rejects"
 
 
@@ -121,6 +124,9 @@ def test_arguments_of_train_as_hydra_takes_them():
     assert words("-m", "design=a,b", "--seed", "1,2") == ["-m", "design=a,b", "seed=1,2"]
     assert words("replay=memory", "--env.cost", "proxy") == ["replay.name=memory", "env.cost.name=proxy"]
     assert words("--run-dir", "a=b", "runtime=ray", "+hydra.x=1") == ["+hydra.x=1", "run_dir='a=b'", "runtime=ray"]
+    # Paths are taken as the shell passes them.
+    assert words("run_dir=José (1)", "initial_policy=a=b") == ["run_dir='José (1)'", "initial_policy='a=b'"]
+    assert words("run_dir='quoted'", "design=[a,b]") == ["run_dir='quoted'", "design=[a,b]"]
     assert words("--flips", "--runtime.minutes=2") == ["flips=true", "runtime.minutes=2"]
     with pytest.raises(UsageError, match="preset='fly': must be one of base, test"):
         words("preset=fly")

@@ -85,5 +85,5 @@ def test_a_search_says_that_no_macro_can_move(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(searching, "load", lambda *_: dataclasses.replace(design, initial=still))
     console = Console(file=io.StringIO(), width=200)
     searching._starts(SearchConfig(design="toy6", method="anneal"), console)
-    assert "macros of toy6 are fixed: only clusters of cells can move" in console.file.getvalue()
+    assert "macros of toy6 are fixed: nothing can move" in console.file.getvalue()
     assert "import --free-macros" in console.file.getvalue()

@@ -260,7 +260,7 @@ def test_an_export_takes_them_apart_and_a_def_joins_them(tmp_path: Path, seed: i
     expected = {place.name: place for place in export.macro_locations(flat, flat.netlist, apart)}
     assert {place.name: place for place in locations} == expected
     (tmp_path / "placed.def").write_bytes(export.def_bytes(read_def(tmp_path / "banks.def"), locations))
-    again = read_def_placement(tmp_path / "placed.def", design)
+    again, _ = read_def_placement(tmp_path / "placed.def", design)
     hard = design.netlist.hard
     np.testing.assert_allclose(again.x[hard], placement.x[hard], atol=1e-9)
     np.testing.assert_allclose(again.y[hard], placement.y[hard], atol=1e-9)
@@ -279,7 +279,7 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
         read_def_placement(tmp_path / "other.def", design)
     # Unplaced macros are no fault here: the array has no place.
     (tmp_path / "none.def").write_text(array_def())
-    found = read_def_placement(tmp_path / "none.def", design)
+    found, _ = read_def_placement(tmp_path / "none.def", design)
     assert not found.placed[design.netlist.hard].any()
 
 

@@ -186,6 +186,8 @@ def refine(group: np.ndarray, movable: np.ndarray, joined: Connectivity, *, reac
     shape = (len(result), len(joined.nets))
     ones = np.ones(len(joined.net), dtype=np.int32)
     on_nets = scipy.sparse.csr_matrix((ones, (joined.node, joined.net)), shape)[movable]
+    if not on_nets.nnz:
+        return result
     draw = np.random.default_rng(seed)
     for _ in range(ROUNDS):
         moves = _moves(result, count, movable, joined=joined, on_nets=on_nets)

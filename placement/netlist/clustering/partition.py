@@ -47,7 +47,7 @@ def partition(
         DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
     """
     count = len(vertex_weight)
-    if parts < 2 or count <= 1:
+    if parts < 2 or count <= 1 or (fixed >= 0).all():
         return np.maximum(fixed, 0).astype(np.int32)
     if not len(edge_weight):
         return _even(fixed, parts)

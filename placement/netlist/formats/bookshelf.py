@@ -103,11 +103,16 @@ class _File:
         return value
 
     def is_count(self, words: list[str]) -> bool:
-        """Whether a line is `NumThings : number`, which is kept under the key in small letters."""
-        if len(words) == 3 and words[1] == ":" and words[0].lower().startswith("num"):
-            self.counts[words[0].lower()] = int(self.value(words[2], "a number of entries"))
+        """Whether a line is `NumThings : number`, which is kept under the key in small letters; the colon may lack."""
+        if words[0].lower().startswith("num") and (words[1:-1] == [":"] or (len(words) == 2 and words[1].isdecimal())):
+            self.counts[words[0].lower()] = int(self.value(words[-1], "a number of entries"))
             return True
         return False
+
+    def miscounted(self, key: str, found: int) -> list[str]:
+        """A notice if the file declares another number of entries than were found, though no entry is missing."""
+        declared = self.counts.get(key, found)
+        return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
 
     def check_count(self, key: str, found: int) -> None:
         """Raises DesignError if the file declares another number of entries than were found."""
@@ -183,7 +188,7 @@ class _Files:
         self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
         self.terminal = terminal > 0
         file.check_count("numnodes", len(sizes))
-        file.check_count("numterminals", int(self.terminal.sum()))
+        self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
         """The `.nets` file: nets and their pins."""
@@ -218,7 +223,7 @@ class _Files:
         self.net_names, self.net_weight = [name for name, _, _ in nets], np.ones(len(nets))
         self.net_start = np.cumsum([0, *degree])
         file.check_count("numnets", len(self.net_names))
-        file.check_count("numpins", len(pins))
+        self.notices += file.miscounted("numpins", len(pins))
 
     def read_weights(self, file: _File) -> None:
         """The `.wts` file: weights of nets; others are skipped."""
@@ -240,6 +245,8 @@ class _Files:
         unknown: list[tuple[int, str]] = []
         for words in file:
             node = self.index.get(words[0])
+            if node is None and file.is_count(words):
+                continue
             if node is None:
                 unknown.append((file.number, words[0]))
                 continue

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from placement.netlist.builder import file_indices
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
-from placement.netlist.errors import SHOWN, DesignError, Finding, reject
+from placement.netlist.errors import SHOWN, DesignError, Finding, listing, reject
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_design_checks import lint
 from placement.netlist.floorplan import Floorplan, place_missing
@@ -27,7 +27,11 @@ _SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
 
 
 def read_lef_def(
-    lefs: Sequence[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
+    lefs: Sequence[str | os.PathLike[str]],
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    free_macros: bool = False,
 ) -> tuple[FlatDesign, bytes]:
     """A flat design from LEF files and a DEF file with nets, and the DEF file's unpacked bytes.
 
@@ -35,20 +39,23 @@ def read_lef_def(
         lefs: technology and library files, in any order.
         path: the DEF file, which an export changes.
         name: of the design; default: the one in the DEF file.
+        free_macros: whether macros that the file fixes may move; pads stay fixed.
 
     Raises:
-        DesignError: as `read_lefs` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
-            are not unique.
+        DesignError: as `read_lefs` and `read_def`; masters or masters' pins do not exist, a master has no size, the
+            file has no nets, names are not unique.
     """
     technology, sources = read_lefs(lefs)
     file = read_def(path)
     design = flat_design_of(file, technology, name=name)
-    return dataclasses.replace(design, sources=(*sources, file.source)), file.data
+    design = design.freed() if free_macros else design
+    notices = (*technology.notices, *design.notices, *lint(design))
+    return dataclasses.replace(design, sources=(*sources, file.source), notices=notices), file.data
 
 
 def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:
     """The flat design of a DEF file and its masters; raises DesignError as `read_lef_def`."""
-    if not len(file.nets.names):
+    if not (file.nets.component >= 0).any():
         raise DesignError(
             f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
             "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as a flat "
@@ -57,7 +64,7 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
     masters = _masters(file, technology)
     ports = np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))
     floorplan, notices = floorplan_of(file, technology, np.arange(len(file.components.names), dtype=np.int32))
-    components = _components(file, masters, floorplan)
+    components = _components(file, masters, floorplan, technology)
     names, written_names = _unique_names(file, ports)
     nets = _nets(file, masters, ports, components.is_point)
     kind = np.concatenate((components.kind, np.full(len(ports), NodeKind.PORT, dtype=np.int8)))
@@ -83,7 +90,7 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
         placed=np.concatenate((components.placed, placed)),
         fixed=np.concatenate((components.fixed, np.ones(len(ports), dtype=np.bool_))),
     )
-    design = FlatDesign(
+    return FlatDesign(
         name=name or file.design or "design",
         netlist=netlist,
         placement=placement,
@@ -95,20 +102,25 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
         sources=(file.source,),
         notices=(*file.notices, *notices, *nets.notices, *components.notices, *port_notices),
     )
-    return dataclasses.replace(design, notices=(*design.notices, *lint(design)))
 
 
 def _masters(file: DefFile, technology: Technology) -> list[Master]:
     """The master of each entry of `components.masters`."""
-    components = file.components
-    unknown = [index for index, name in enumerate(components.masters) if name not in technology.masters]
-    if unknown:
+    components, masters = file.components, technology.masters
+    unknown = [name for name in components.masters if name not in masters]
+    flat = [name for name in components.masters if name in masters and not masters[name].has_size]
+    findings = []
+    for what, names in (
+        ("masters that no LEF file defines", unknown),
+        ("masters whose LEF gives no SIZE above 0", [name for name in flat if not masters[name].is_cover]),
+    ):
         first = []
-        for index in unknown[:SHOWN]:
-            component = int(np.flatnonzero(components.master == index)[0])
-            first.append((file.line(components.begin[component]), components.masters[index]))
-        reject(file.path, [("masters that no LEF file defines", len(unknown), first)])
-    return [technology.masters[name] for name in components.masters]
+        for name in names[:SHOWN]:
+            component = int(np.flatnonzero(components.master == components.masters.index(name))[0])
+            first.append((file.line(components.begin[component]), name))
+        findings += [(what, len(names), first)] if names else []
+    reject(file.path, findings)
+    return [masters[name] for name in components.masters]
 
 
 def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], dict[int, str]]:
@@ -156,19 +168,59 @@ class _Components:
     notices: tuple[str, ...]
 
 
-def _components(file: DefFile, masters: list[Master], plan: Floorplan) -> _Components:
+def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The `PlacementStatus` of each component, int8 [M], and notices.
+
+    Tools write components without a place as PLACED at one point, mostly (0, 0): if more than half of the macros
+    (`is_block`, bool [M]) or of the cells that are PLACED share a point, all that are PLACED there count as unplaced.
+    """
+    components, status, notices = file.components, file.components.status.copy(), []
+    moves = status == PlacementStatus.PLACED
+    at = np.stack((components.x, components.y), axis=1)
+    for group in (moves & is_block, moves & ~is_block, moves):
+        point = _shared_point(at[group])
+        heap = moves & (at == point).all(axis=1) if point is not None else moves & False
+        if point is not None and (status[heap] == PlacementStatus.PLACED).any():
+            status[heap] = PlacementStatus.UNPLACED
+            where = f"({point[0] / file.units:g}, {point[1] / file.units:g})"
+            notices.append(f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} count as unplaced")
+    return status, notices
+
+
+def _shared_point(at: np.ndarray) -> np.ndarray | None:
+    """The point at which more than half of two or more points (int [·, 2]) are; None if there is none."""
+    if len(at) < 2:
+        return None
+    middle = np.median(at, axis=0)
+    return middle if 2 * int((at == middle).all(axis=1).sum()) > len(at) else None
+
+
+def _components(file: DefFile, masters: list[Master], plan: Floorplan, technology: Technology) -> _Components:
     """The components as nodes.
 
+    Masters of CLASS BLOCK that are no higher than a row and have no signal pin are fillers, which are cells.
     The pad ring is fixed before macros are placed, and bumps lie above everything: they never move. A pad beside the
     core is a point at its edge towards the core, a bump one in its middle; without a place they are spread on the die's
     edges. A pad within the core is a fixed macro.
     """
     components, core = file.components, plan.core
-    columns = [(master.width, master.height, master.is_block, master.is_pad, master.is_cover) for master in masters]
-    of_master = np.array(columns, dtype=np.float64).reshape(-1, 5)[components.master]
+    row = plan.rows.row_height or min((s.height for s in technology.sites.values() if s.kind == "CORE"), default=0.0)
+    low_blocks = [master.kind == "BLOCK" and master.height <= row * (1 + 1e-9) for master in masters]
+    is_filler = [is_low and not master.has_signals for is_low, master in zip(low_blocks, masters, strict=True)]
+    columns = [
+        (master.width, master.height, master.is_block and not filler, master.is_pad, master.is_cover, filler, is_low)
+        for master, filler, is_low in zip(masters, is_filler, low_blocks, strict=True)
+    ]
+    of_master = np.array(columns, dtype=np.float64).reshape(-1, 7)[components.master]
     width, height = of_master[:, 0], of_master[:, 1]
-    is_block, is_pad, is_cover = (of_master[:, column] > 0 for column in (2, 3, 4))
-    placed = components.status >= PlacementStatus.PLACED
+    is_block, is_pad, is_cover, filler, is_low = (of_master[:, column] > 0 for column in range(2, 7))
+    status, notices = placement_status(file, is_block)
+    for count, what in (
+        (int(filler.sum()), "have no signal pin: they are cells"),
+        (int((is_low & ~filler).sum()), "are macros, though only one row high"),
+    ):
+        notices += [f"{count:,} components of CLASS BLOCK, no higher than a row, {what}"] if count else []
+    placed = status >= PlacementStatus.PLACED
     turned = components.orientation >= Orientation.E
     low = np.stack((components.x, components.y), axis=1) / file.units
     high = low + np.stack((np.where(turned, height, width), np.where(turned, width, height)), axis=1)
@@ -179,7 +231,6 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan) -> _Compo
     edge = np.where(high <= core_low, high, np.where(low >= core_high, low, centre))
     at = np.where((is_pad & beside)[:, None], edge, centre)
     x, y = (np.where(placed, column, 0.0) for column in at.T)
-    notices = []
     if (is_pad & placed).any():
         notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay where they are")
     points = np.flatnonzero(is_point)
@@ -193,7 +244,7 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan) -> _Compo
         x=x,
         y=y,
         placed=placed,
-        fixed=is_pad | is_cover | (components.status >= PlacementStatus.FIXED),
+        fixed=is_pad | is_cover | (status >= PlacementStatus.FIXED),
         is_point=is_point,
         notices=tuple(notices),
     )
@@ -225,13 +276,14 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     of the nodes; `is_point` (bool [M]) marks components whose pins are all in their centre.
     """
     nets = file.nets
-    offset_x, offset_y, drives = _connections(file, masters)
+    offset_x, offset_y, drives, feeds = _connections(file, masters)
     at_point = (nets.component >= 0) & np.append(is_point, False)[nets.component]
     offset_x[at_point], offset_y[at_point] = 0.0, 0.0
     degree = np.diff(nets.start)
-    is_supply = np.isin(nets.use, _SUPPLY)
-    kept = ~is_supply & (degree >= 2)
     net = np.repeat(np.arange(len(degree)), degree)
+    is_supply = np.isin(nets.use, _SUPPLY)
+    is_supply |= (degree > 0) & (np.bincount(net[feeds], minlength=len(degree)) == degree)
+    kept = ~is_supply & (degree >= 2)
     of_port = np.full(max(len(file.pins.names), 1), -1, dtype=np.int64)
     of_port[ports] = len(file.components.names) + np.arange(len(ports))
     node = np.where(nets.component >= 0, nets.component, of_port[np.where(nets.component < 0, nets.pin, 0)])
@@ -257,19 +309,20 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     )
 
 
-def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """µm offsets from the centre, float64 [C] each, and whether the pin drives, bool [C]."""
+def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """µm offsets from the centre, float64 [C] each, and whether the pin drives, and is of a supply, bool [C] each."""
     nets = file.nets
     offset_x, offset_y = np.zeros(len(nets.pin)), np.zeros(len(nets.pin))
-    drives = np.zeros(len(nets.pin), dtype=np.bool_)
+    drives, feeds = np.zeros((2, len(nets.pin)), dtype=np.bool_)
     at_port = nets.component < 0
     drives[at_port] = file.pins.direction[nets.pin[at_port]] == DIRECTIONS.index("INPUT")
+    feeds[at_port] = np.isin(file.pins.use[nets.pin[at_port]], _SUPPLY)
     inner = np.flatnonzero(~at_port)
     master = file.components.master[nets.component[inner]].astype(np.int64)
     # Each pair of a master and a pin name is looked up once.
     pairs, member = np.unique(master * max(len(nets.pins), 1) + nets.pin[inner], return_inverse=True)
     member = member.reshape(-1)
-    found = np.zeros((len(pairs), 3))
+    found = np.zeros((len(pairs), 4))
     missing = np.zeros(len(pairs), dtype=np.bool_)
     pins_of = [{_plain(pin.name): pin for pin in master.pins} for master in masters]
     for index, pair in enumerate(pairs.tolist()):
@@ -278,12 +331,16 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
         if pin is None:
             missing[index] = True
         else:
-            found[index] = pin.x - box.width / 2, pin.y - box.height / 2, pin.direction == "OUTPUT"
-    if missing.any():
-        _reject_missing(file, inner[missing[member]])
+            at = pin.x - box.width / 2, pin.y - box.height / 2
+            found[index] = *at, pin.direction == "OUTPUT", not pin.is_signal
+    lost = inner[missing[member]]
+    of_net = np.searchsorted(nets.start, lost, side="right") - 1
+    lost = lost[~np.isin(nets.use[of_net], _SUPPLY)]  # nets of supplies are left out, anyway
+    if len(lost):
+        _reject_missing(file, lost)
     offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]
-    drives[inner] = found[member, 2] > 0
-    return offset_x, offset_y, drives
+    drives[inner], feeds[inner] = found[member, 2] > 0, found[member, 3] > 0
+    return offset_x, offset_y, drives, feeds
 
 
 def _plain(name: str) -> str:
@@ -317,26 +374,50 @@ def port_places(
     turn = TURN[pins.orientation[ports]]
     x = (pins.x[ports] + turn[:, 0] * dx + turn[:, 1] * dy) / file.units
     y = (pins.y[ports] + turn[:, 2] * dx + turn[:, 3] * dy) / file.units
-    placed = pins.status[ports] >= PlacementStatus.PLACED
-    return x, y, placed, place_missing(x, y, placed, box=plan.die)
+    placed, notices = pins.status[ports] >= PlacementStatus.PLACED, list[str]()
+    at = np.stack((pins.x[ports], pins.y[ports]), axis=1)
+    point = _shared_point(at[placed])
+    if point is not None:
+        heap = placed & (at == point).all(axis=1)
+        placed &= ~heap
+        notices.append(f"{file.path}: {int(heap.sum()):,} pins at one point count as unplaced")
+    return x, y, placed, notices + place_missing(x, y, placed, box=plan.die)
 
 
 def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [M] each: the centres of components, whose nodes are `node_of` (int [M]); 0 where not placed."""
+    """µm, float64 [M] each: the centres of components as if placed, whose nodes are `node_of` (int [M])."""
     components = file.components
     swapped = components.orientation >= Orientation.E
     width, height = netlist.width[node_of], netlist.height[node_of]
-    placed = components.status >= PlacementStatus.PLACED
     x = components.x / file.units + np.where(swapped, height, width) / 2
     y = components.y / file.units + np.where(swapped, width, height) / 2
-    return np.where(placed, x, 0.0), np.where(placed, y, 0.0)
+    return x, y
 
 
-def unknown_components(file: DefFile, node_of: np.ndarray, whose: str) -> list[Finding]:
-    """A finding if components have no node (`node_of`, int [M], is -1)."""
-    begin, names, unknown = file.components.begin, file.components.names, np.flatnonzero(node_of < 0)
-    first = [(file.line(begin[at]), names[at]) for at in unknown[:SHOWN].tolist()]
-    return [(f"components that the {whose} does not have", len(unknown), first)] if first else []
+def passed_over(
+    file: DefFile, node_of: np.ndarray, blocks: Collection[str], whose: str
+) -> tuple[list[Finding], list[str]]:
+    """A finding of macros without a node (`node_of`, int [M], is -1), and a notice of such cells.
+
+    `blocks` are the masters of macros, `whose` names what has the nodes.
+    """
+    components = file.components
+    is_block = np.array([name in blocks for name in components.masters] + [False])[components.master]
+    macros, cells = (
+        _listed(file, np.flatnonzero((node_of < 0) & wanted), what)
+        for what, wanted in (
+            (f"macros that the {whose} does not have", is_block),
+            (f"cells that the {whose} does not have are passed over", ~is_block),
+        )
+    )
+    return macros, [listing(file.path, *finding) for finding in cells]
+
+
+def _listed(file: DefFile, components: np.ndarray, what: str) -> list[Finding]:
+    """A finding of components (int [·]) if there are any."""
+    begin, names = file.components.begin, file.components.names
+    first = [(file.line(begin[at]), names[at]) for at in components[:SHOWN].tolist()]
+    return [(what, len(components), first)] if first else []
 
 
 def missing_nodes(netlist: Netlist, kind: NodeKind, found: np.ndarray, what: str) -> list[Finding]:

@@ -22,8 +22,8 @@ from placement.netlist.files import SourceFile, read_bytes
 # The `use` columns of design pins and nets contain indices of these words.
 USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
 DIRECTIONS = ("", "INPUT", "OUTPUT", "INOUT", "FEEDTHRU")
-# Duplicate net names do not affect a placement, and a published converter writes them.
-_HARMLESS = ("duplicate net names",)
+# Findings that make a file unusable; others are notices.
+_FAULTS = ("duplicate component names", "connections to components that do not exist")
 
 
 class PlacementStatus(enum.IntEnum):
@@ -99,7 +99,7 @@ class DefComponents:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefPins:
-    """Pins of the design.
+    """Pins of the design: those of PINS without further places (`NAME.extra1`), then those that only NETS names.
 
     Attributes:
         names, written_names: as those of components.
@@ -170,7 +170,9 @@ class DefAreas:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefNets:
-    """Nets without their wires.
+    """Nets without their wires: those of NETS, signals of SPECIALNETS, and those that only pins name.
+
+    A special and a regular net of one name are one net.
 
     Attributes:
         names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
@@ -247,9 +249,9 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
     """A DEF file, plain or gzipped.
 
     Raises:
-        DesignError: with file and line; the file is cut, a section holds another number of entries than it says, a
-            number is invalid or out of range, an option is in small letters, a component or pin is repeated, a net
-            connects what does not exist, no units or die area are given.
+        DesignError: with file and line; the file is cut, a number is invalid or out of range, an option is in small
+            letters, a component is repeated, a net connects a component that does not exist, no units or die area are
+            given.
     """
     data, source = read_bytes(path)
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -261,7 +263,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
             message += "; keywords must be in capital letters"
         raise DesignError.at(path, int(line), message) from None
     findings = sections["findings"]
-    reject(path, [finding for finding in findings if finding[0] not in _HARMLESS])
+    reject(path, [finding for finding in findings if finding[0] in _FAULTS])
     header = sections["header"]
     for field, missing in (("units", not header["units"]), ("die", not len(header["die"]))):
         if missing:
@@ -283,5 +285,5 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         blockages=_section(DefBlockages, sections["blockages"], points=2),
         areas=_section(DefAreas, sections["areas"], boxes=4),
         nets=_section(DefNets, sections["nets"]),
-        notices=tuple(listing(path, *finding) for finding in findings if finding[0] in _HARMLESS),
+        notices=tuple(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS),
     )

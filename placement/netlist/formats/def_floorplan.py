@@ -27,7 +27,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         node_of: int32 [M], the netlist node of each component.
 
     Raises:
-        DesignError: with file and line; the die is empty or slanted, rows lie outside of it, a named region or
+        DesignError: with file and line; the die is empty or slanted, all rows lie outside of it, a named region or
             component does not exist.
     """
     notices: list[str] = []
@@ -41,9 +41,13 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         box = (rows.box.x_low, rows.box.y_low, rows.box.x_high, rows.box.y_high)
         core = Rectangle(*(round(corner * file.units) / file.units for corner in box))
     if not die.contains(core):
-        raise DesignError(
-            f"{file.path}: the rows span {_box_text(core)} µm, which must lie in the die of {_box_text(die)} µm"
-        )
+        beyond = f"{file.path}: the rows span {_box_text(core)} µm, beyond the die of {_box_text(die)} µm"
+        low = max(core.x_low, die.x_low), max(core.y_low, die.y_low)
+        high = min(core.x_high, die.x_high), min(core.y_high, die.y_high)
+        if low[0] >= high[0] or low[1] >= high[1]:
+            raise DesignError(f"{beyond}: they must lie in it")
+        core = Rectangle(*low, *high)
+        notices.append(f"{beyond}: the core ends with the die")
     tracks = file.tracks
     columns = zip(tracks.layer, tracks.is_x, tracks.start, tracks.step, tracks.count, strict=True)
     floorplan = Floorplan(

@@ -26,6 +26,7 @@ from placement.netlist.technology import (
     Site,
     Technology,
     merged,
+    size_conflict,
 )
 
 # Blocks `KEYWORD name … END name` that do not concern placement.
@@ -47,8 +48,7 @@ def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tupl
     """LEF files, plain or gzipped, as one (see `placement.netlist.technology.merged`), and where it comes from.
 
     Raises:
-        DesignError: with file and line; a file is cut, a statement is unknown, a number is invalid, a macro has no
-            size above 0 or is defined twice in different sizes.
+        DesignError: with file and line; a file is cut, a statement is unknown, a number is invalid.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     found, widths = dict[int, Technology](), dict[str, float]()
@@ -181,13 +181,14 @@ class _FileReader:
         self.widths = widths
         self.sites: dict[str, Site] = {}
         self.masters: dict[str, Master] = {}
+        self.notices: list[str] = []
 
     def read(self) -> Technology:
         words = self.words
         while (keyword := words.next()) is not None:
-            if keyword.upper() == "END" and (words.next() or "").upper() == "LIBRARY":
-                break
-            self.entry(keyword.upper())
+            # Files that were joined have further ones behind the END LIBRARY of the first.
+            if keyword.upper() != "END" or words.need("'LIBRARY'").upper() != "LIBRARY":
+                self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
             raise words.error("the file holds no layer, site or macro; expected a LEF file")
         return Technology(
@@ -196,6 +197,7 @@ class _FileReader:
             layers=tuple(self.layers.values()),
             sites=MappingProxyType(self.sites),
             masters=MappingProxyType(self.masters),
+            notices=tuple(self.notices),
         )
 
     def entry(self, keyword: str) -> None:
@@ -222,11 +224,10 @@ class _FileReader:
             raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
 
     def macro(self, name: str) -> None:
-        begin = self.words.at - 1
-        master = _MasterReader(self.words, name, self.widths).read()
-        known = self.masters.setdefault(name, master)
-        if (known.width, known.height) != (master.width, master.height):
-            raise self.words.error(f"macro {name!r} is defined twice, in different sizes", begin)
+        reader = _MasterReader(self.words, name, self.widths)
+        master = reader.read()
+        self.notices += [f"{self.words.path}: {text}" for text in reader.notices]
+        self.notices += size_conflict(self.masters.setdefault(name, master), master)
 
     def read_units(self) -> None:
         words = self.words
@@ -260,7 +261,8 @@ class _FileReader:
         if min(pitch) < 0:
             raise words.error(f"layer {name!r}: its pitch must be above 0")
         direction = self.direction(name, fields.get("DIRECTION", []))
-        self.layers[name] = RoutingLayer(name, direction, pitch[0], pitch[-1], width, number=len(self.layers))
+        layer = RoutingLayer(name, direction, pitch[0], pitch[-1], width, number=len(self.layers))
+        self.layers.setdefault(name, layer)
 
     def direction(self, name: str, words: list[str]) -> LayerDirection:
         text = words[0].upper() if words else "NONE"
@@ -296,8 +298,9 @@ class _MasterReader:
         self.fields: dict[str, list[str]] = {}
         self.obstructions: dict[str, list[np.ndarray]] = {}
         self.pin_shapes: dict[str, list[np.ndarray]] = {}
-        # name → (direction, use, box float64 [4] or None, layer)
-        self.pins: dict[str, tuple[str, str, np.ndarray | None, str]] = {}
+        # name → (direction, use, layer → rectangles)
+        self.pins: dict[str, tuple[str, str, dict[str, list[np.ndarray]]]] = {}
+        self.notices: list[str] = []
 
     def read(self) -> Master:
         words = self.words
@@ -323,9 +326,9 @@ class _MasterReader:
 
     def master(self) -> Master:
         words = self.words
-        size = words.numbers(self.fields.get("SIZE", []), "the size")
-        if len(size) != 2 or not min(size) > 0:
-            found = " × ".join(f"{value:g}" for value in size) or "missing"
+        size = words.numbers(self.fields.get("SIZE", ["0", "0"]), "the size")
+        if len(size) != 2 or min(size) < 0:
+            found = " × ".join(f"{value:g}" for value in size)
             raise words.error(f"the size of macro {self.name!r} is {found}; must be two numbers above 0", self.begin)
         origin = words.numbers(self.fields.get("ORIGIN", ["0", "0"]), "the origin")
         if len(origin) != 2:
@@ -348,15 +351,16 @@ class _MasterReader:
 
     def pin_at(self, name: str, shift: np.ndarray, size: list[float]) -> MasterPin:
         """A pin with its centre; one without a shape is located in the middle of the macro."""
-        direction, use, box, layer = self.pins[name]
-        around = box + shift if box is not None else np.array([0.0, 0.0, *size])
+        direction, use, ports = self.pins[name]
+        around = np.array([0.0, 0.0, *size])
+        if ports:
+            every = np.concatenate([shape for shapes in ports.values() for shape in shapes])
+            around = np.concatenate((every[:, :2].min(axis=0), every[:, 2:].max(axis=0))) + shift
         x, y = float(around[0] + around[2]) / 2, float(around[1] + around[3]) / 2
-        return MasterPin(name, direction, use, x, y, layer)
+        return MasterPin(name, direction, use, x, y, next(iter(ports), ""))
 
     def pin(self, name: str) -> None:
         words = self.words
-        if name in self.pins:
-            raise words.error(f"macro {self.name!r} has pin {name!r} twice")
         direction, use = "", "SIGNAL"
         ports: dict[str, list[np.ndarray]] = {}
         while (keyword := words.need(f"'END {name}'").upper()) != "END":
@@ -369,13 +373,12 @@ class _MasterReader:
             elif keyword == "USE" and statement:
                 use = statement[0].upper()
         words.close(name, f"pin {name!r} of macro {self.name!r}")
-        box = None
-        if ports:
-            every = np.concatenate([shape for shapes in ports.values() for shape in shapes])
-            box = np.concatenate((every[:, :2].min(axis=0), every[:, 2:].max(axis=0)))
+        if name in self.pins and self.pins[name][1] in ("SIGNAL", "CLOCK"):
+            self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are joined")
+        *_, joined = self.pins.setdefault(name, (direction, use, {}))
         for layer, shapes in ports.items():
             self.pin_shapes.setdefault(layer, []).extend(shapes)
-        self.pins[name] = (direction, use, box, next(iter(ports), ""))
+            joined.setdefault(layer, []).extend(shapes)
 
     def shapes(self, into: dict[str, list[np.ndarray]]) -> None:
         """The statements of a PORT or an OBS, up to its END."""

@@ -6,7 +6,8 @@ Axis legend: N nodes of the netlist, M components of the DEF file.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -15,7 +16,13 @@ from placement.netlist.errors import DesignError, reject
 from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows
-from placement.netlist.formats.def_design import component_centres, missing_nodes, port_places, unknown_components
+from placement.netlist.formats.def_design import (
+    component_centres,
+    missing_nodes,
+    passed_over,
+    placement_status,
+    port_places,
+)
 from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
@@ -33,7 +40,8 @@ def read_protobuf_def(
 ) -> tuple[FlatDesign, bytes]:
     """A flat design from a flat protobuf and the floorplan of a DEF file, and that file's unpacked bytes.
 
-    Macros and ports are located where the DEF file has them. Cells keep the protobuf's positions if those lie in the
+    Macros and ports are located where the DEF file has them; macros are not placed if it has none, as floorplans of
+    Innovus (`defOut -floorplan`). Cells keep the protobuf's positions if those lie in the
     die; positions on another die are scaled to this one, as a hint for clustering and placing.
 
     Args:
@@ -49,11 +57,15 @@ def read_protobuf_def(
     source, netlist, own, master, masters = read_netlist_file(path, is_flat=True)
     file = read_def(floorplan)
     technology, sources = read_lefs(lefs)
-    node_of, port_of = _matched(netlist, file)
+    blocks = {masters[number] for number in master[netlist.hard].tolist() if number >= 0}
+    blocks |= {name for name, one in technology.masters.items() if one.is_block}
+    node_of, port_of, passed = _matched(netlist, file, blocks)
     plan, notices = floorplan_of(file, technology, node_of)
     placement, placing_notices = _placement(netlist, own, file, plan, node_of, port_of)
-    written = {int(node): name for node, name in zip(node_of, file.components.written_names, strict=True)}
-    written |= {int(node): name for node, name in zip(port_of, file.pins.written_names, strict=True) if node >= 0}
+    # Macros that the DEF file lacks are written as it would write them.
+    written = {int(node): re.sub(r"([\[\]])", r"\\\1", netlist.names[node].replace("\\", "")) for node in netlist.hard}
+    for nodes_of, names in ((node_of, file.components.written_names), (port_of, file.pins.written_names)):
+        written |= {int(node): name for node, name in zip(nodes_of, names, strict=True) if node >= 0}
     design = FlatDesign(
         name=name or file.design or stem(path),
         netlist=netlist,
@@ -64,7 +76,7 @@ def read_protobuf_def(
         master_names=masters,
         written_names={node: name for node, name in written.items() if name != netlist.names[node]},
         sources=(source, *sources, file.source),
-        notices=(*file.notices, *notices, *placing_notices),
+        notices=(*technology.notices, *file.notices, *passed, *notices, *placing_notices),
     )
     return design, file.data
 
@@ -99,8 +111,8 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     )
 
 
-def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
-    """The node of each component (int64 [M]) and of each design pin (int64 [·], -1: none), by unescaped names.
+def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """The node of each component (int64 [M]) and design pin (int64 [·]), by unescaped names, -1: none; and notices.
 
     Raises:
         DesignError: macros or ports are in only one of the two; the first ten are named.
@@ -110,11 +122,15 @@ def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
     # Supply pins are in no netlist; other pins that it lacks are skipped with them.
     port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
     port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
-    findings = unknown_components(file, node_of, "protobuf")
+    findings, notices = passed_over(file, node_of, blocks, "protobuf")
+    has_macros = bool(np.isin(netlist.hard, node_of).any())
+    if not has_macros:
+        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are not placed")
     for kind, found, what in ((NodeKind.HARD, node_of, "macros"), (NodeKind.PORT, port_of, "ports")):
-        findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
+        if kind != NodeKind.HARD or has_macros:
+            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
     reject(file.path, findings)
-    return node_of, port_of
+    return node_of, port_of, notices
 
 
 def _placement(
@@ -136,15 +152,18 @@ def _placement(
                 f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
             )
     placed, fixed, components = cells.copy(), is_port.copy(), file.components
-    fixed[node_of] = components.status >= PlacementStatus.FIXED
-    taken = ~is_cell[node_of] | (components.status >= PlacementStatus.PLACED)
+    known = node_of >= 0
+    status, heaps = placement_status(file, known & (netlist.kind[node_of] == NodeKind.HARD))
+    fixed[node_of[known]] = status[known] >= PlacementStatus.FIXED
+    taken = known & (~is_cell[node_of] | (status >= PlacementStatus.PLACED))
     nodes, (centre_x, centre_y) = node_of[taken], component_centres(file, netlist, node_of)
     x[nodes], y[nodes], orientation[nodes] = centre_x[taken], centre_y[taken], components.orientation[taken]
-    placed[nodes] = components.status[taken] >= PlacementStatus.PLACED
+    placed[nodes] = status[taken] >= PlacementStatus.PLACED
     pins = np.flatnonzero(port_of >= 0)
     ports = port_of[pins]
     x[ports], y[ports], placed[ports], port_notices = port_places(file, pins, plan)
     orientation[is_port] = 0
     if (is_port & ~placed).any():
         raise DesignError(f"{file.path}: port {netlist.names[np.argmax(is_port & ~placed)]!r} has no position")
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*port_notices, *notices]
+    x, y = np.where(placed, x, 0.0), np.where(placed, y, 0.0)
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*heaps, *port_notices, *notices]

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <string>
 
 #include "def_reader.hpp"
 
@@ -19,6 +21,17 @@ std::int8_t code(const std::array<std::string_view, N>& words, std::string_view 
 }
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+bool is_supply(std::int8_t use) { return use == code(kUses, "POWER") || use == code(kUses, "GROUND"); }
+
+// The pin that a further place belongs to: NAME[3] for NAME.extra2[3]; empty where the name is none of a further place.
+std::string owner_of(std::string_view name) {
+  const std::size_t at = name.find(".extra");
+  if (at == name.npos) return {};
+  const std::size_t end = name.find_first_not_of("0123456789", at + 6);
+  if (end == at + 6 || (end != name.npos && name[end] != '[' && name[end] != '<' && name[end] != '\\')) return {};
+  return std::string(name.substr(0, at)) + std::string(end == name.npos ? "" : name.substr(end));
+}
 
 }  // namespace
 
@@ -59,17 +72,15 @@ void DefReader::component() {
 
 void DefReader::pin() {
   DefPins& all = out_.pins;
-  const auto index = static_cast<std::int32_t>(all.name.size());
-  all.begin.push_back(static_cast<std::int64_t>(lexer_.offset()));
-  all.name.push_back(lexer_.name("the pin's name"));
-  if (!pin_of_.try_emplace(all.name.back(), index).second) duplicate_pins_.add(all.begin.back(), all.name.back());
+  const std::size_t begin = lexer_.offset();
+  const std::string_view name = lexer_.name("the pin's name");
   Site site;
   std::int32_t net = -1, layer = -1;
   std::int8_t direction = 0, use = 0;
   bool is_special = false, is_done = false;  // done: the first port is complete and another one follows
   Numbers points;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
-    if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this pin has no ';'");
+    if (token == "-") throw lexer_.error_at(begin, "this pin has no ';'");
     if (token != "+") continue;
     const std::string_view option = lexer_.keyword("an option");
     if (option == "NET") {
@@ -94,6 +105,12 @@ void DefReader::pin() {
       site = found;
     }
   }
+  // A further place of a pin is no pin of its own.
+  std::int32_t index = narrow(static_cast<std::int64_t>(all.name.size()));
+  if (const std::string owner = owner_of(name); !owner.empty() && pin_of_.count(owner)) index = pin_of_.at(owner);
+  const bool is_new = pin_of_.try_emplace(name, index).second;
+  if (!is_new) duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
+  if (!is_new || static_cast<std::size_t>(index) < all.name.size()) return;
   std::array<std::int32_t, 4> box = {0, 0, 0, 0};
   for (std::size_t at = 0; at + 1 < points.size(); at += 2) {
     box[0] = at ? std::min(box[0], points[at]) : points[at];
@@ -101,6 +118,8 @@ void DefReader::pin() {
     box[2] = at ? std::max(box[2], points[at]) : points[at];
     box[3] = at ? std::max(box[3], points[at + 1]) : points[at + 1];
   }
+  all.begin.push_back(static_cast<std::int64_t>(begin));
+  all.name.push_back(name);
   all.box.insert(all.box.end(), box.begin(), box.end());
   all.net.push_back(net);
   all.layer.push_back(layer);
@@ -113,21 +132,32 @@ void DefReader::pin() {
   all.special.push_back(is_special);
 }
 
-void DefReader::net() {
-  DefNets& all = out_.nets;
-  all.begin.push_back(static_cast<std::int64_t>(lexer_.offset()));
-  const std::string_view name = lexer_.name("the net's name");
-  if (name != "MUSTJOIN" && !net_of_.try_emplace(name, narrow(static_cast<std::int64_t>(all.name.size()))).second) {
-    duplicate_nets_.add(all.begin.back(), name);
-  }
+// A pin that only NETS names, as OpenROAD adds it.
+std::int32_t DefReader::undeclared_pin(std::string_view name, std::size_t begin) {
+  DefPins& all = out_.pins;
+  undeclared_.add(static_cast<std::int64_t>(begin), name);
+  all.begin.push_back(static_cast<std::int64_t>(begin));
   all.name.push_back(name);
-  bool in_options = false;
+  all.box.insert(all.box.end(), 4, 0);
+  for (Numbers* column : {&all.net, &all.layer}) column->push_back(-1);
+  for (Numbers* column : {&all.x, &all.y}) column->push_back(0);
+  for (Codes* column : {&all.status, &all.orientation, &all.direction, &all.use, &all.special}) column->push_back(0);
+  return pin_of_[name] = narrow(static_cast<std::int64_t>(all.name.size()) - 1);
+}
+
+void DefReader::net(bool is_special) {
+  DefNets& all = out_.nets;
+  const std::size_t begin = lexer_.offset();
+  const std::string_view name = lexer_.name("the net's name");
+  bool in_options = false, is_everywhere = false;
   std::int8_t use = 0;
   double weight = 1;
+  ends_.clear();
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
-    if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this net has no ';'");
+    if (token == "-") throw lexer_.error_at(begin, "this net has no ';'");
     if (token == "(" && !in_options) {
-      connection(all.name.size() - 1);
+      ends_.push_back(connection());
+      is_everywhere = is_everywhere || ends_.back().owner == "*";
     } else if (token == "+") {
       in_options = true;
       const std::string_view option = lexer_.keyword("an option");
@@ -138,29 +168,96 @@ void DefReader::net() {
       throw lexer_.error("expected '(', '+' or ';' in a net, found '" + shown(token) + "'");
     }
   }
-  all.use.push_back(use);
-  all.weight.push_back(weight);
-  all.start.push_back(narrow(static_cast<std::int64_t>(all.pin.size())));
+  if (is_special && (is_supply(use) || (use == 0 && is_everywhere))) {
+    supplies_.insert(name);
+    return;
+  }
+  // A special net and a regular one of its name are one net; two regular ones are not.
+  const auto known = net_of_.find(name);
+  const bool joins = known != net_of_.end() && is_special_[known->second] && !is_special;
+  if (known != net_of_.end() && !joins) duplicate_nets_.add(static_cast<std::int64_t>(begin), name);
+  const std::int32_t net = joins ? known->second : new_net(name, begin, is_special);
+  if (use != 0) all.use[net] = use;
+  if (weight != 1) all.weight[net] = weight;
+  for (const End& end : ends_) connect(net, end);
 }
 
-void DefReader::connection(std::size_t net) {
+std::int32_t DefReader::new_net(std::string_view name, std::size_t begin, bool is_special) {
   DefNets& all = out_.nets;
-  const std::string_view owner = lexer_.name("a component or PIN");
-  const std::size_t at = lexer_.offset();
-  const std::string_view pin = lexer_.name("the pin's name");
+  const std::int32_t net = narrow(static_cast<std::int64_t>(all.name.size()));
+  if (name != "MUSTJOIN") net_of_.try_emplace(name, net);
+  all.begin.push_back(static_cast<std::int64_t>(begin));
+  all.name.push_back(name);
+  all.use.push_back(0);
+  all.weight.push_back(1);
+  is_special_.push_back(is_special);
+  return net;
+}
+
+DefReader::End DefReader::connection() {
+  End end;
+  end.owner = lexer_.name("a component or PIN");
+  end.begin = lexer_.offset();
+  end.pin = lexer_.name("the pin's name");
   for (std::string_view token = lexer_.need("')'"); token != ")"; token = lexer_.need("')'")) {
     if (token != "+" && token != "SYNTHESIZED") throw lexer_.error("expected ')', found '" + shown(token) + "'");
   }
-  const bool is_port = owner == "PIN";
-  const auto& known = is_port ? pin_of_ : component_of_;
-  const auto found = known.find(is_port ? pin : owner);
-  if (found == known.end()) {
-    std::string about = is_port ? "pin " + shown(pin) : "component " + shown(owner);
-    dangling_.add(static_cast<std::int64_t>(at), about + " in net " + shown(all.name[net]));
+  return end;
+}
+
+void DefReader::connect(std::int32_t net, const End& end) {
+  DefNets& all = out_.nets;
+  if (end.owner == "*") {
+    wildcards_.add(static_cast<std::int64_t>(end.begin), shown(end.pin) + " in net " + shown(all.name[net]));
     return;
   }
-  all.component.push_back(is_port ? -1 : found->second);
-  all.pin.push_back(is_port ? found->second : all.pins.intern(pin));
+  std::int32_t pin = 0, component = -1;
+  if (end.owner == "PIN") {
+    const auto found = pin_of_.find(end.pin);
+    pin = found == pin_of_.end() ? undeclared_pin(end.pin, end.begin) : found->second;
+    is_connected_.resize(out_.pins.name.size());
+    if (is_connected_[pin] && owner_of(end.pin).size()) return;  // a further place of a pin that is on the net
+    is_connected_[pin] = 1;
+  } else if (const auto found = component_of_.find(end.owner); found != component_of_.end()) {
+    component = found->second;
+    pin = all.pins.intern(end.pin);
+  } else {
+    dangling_.add(static_cast<std::int64_t>(end.begin),
+                  "component " + shown(end.owner) + " in net " + shown(all.name[net]));
+    return;
+  }
+  all.component.push_back(component);
+  all.pin.push_back(pin);
+  net_of_connection_.push_back(net);
+}
+
+// Joins pins that no net names to the nets that they name, and sorts the connections by net.
+void DefReader::finish_nets() {
+  DefNets& all = out_.nets;
+  const DefPins& pins = out_.pins;
+  is_connected_.resize(pins.name.size());
+  for (std::size_t pin = 0; pin < pins.name.size(); ++pin) {
+    if (pins.net[pin] < 0 || is_connected_[pin] || is_supply(pins.use[pin])) continue;
+    const std::string_view name = pins.nets.names[pins.net[pin]];
+    if (supplies_.count(name)) continue;
+    const auto known = net_of_.find(name);
+    const std::int32_t net = known == net_of_.end() ? new_net(name, pins.begin[pin], false) : known->second;
+    all.component.push_back(-1);
+    all.pin.push_back(narrow(static_cast<std::int64_t>(pin)));
+    net_of_connection_.push_back(net);
+  }
+  all.start.assign(all.name.size() + 1, 0);
+  for (const std::int32_t net : net_of_connection_) ++all.start[net + 1];
+  std::partial_sum(all.start.begin(), all.start.end(), all.start.begin());
+  if (std::is_sorted(net_of_connection_.begin(), net_of_connection_.end())) return;
+  Numbers next = all.start, component(all.component.size()), pin(all.pin.size());
+  for (std::size_t at = 0; at < net_of_connection_.size(); ++at) {
+    const std::int32_t to = next[net_of_connection_[at]]++;
+    component[to] = all.component[at];
+    pin[to] = all.pin[at];
+  }
+  all.component = std::move(component);
+  all.pin = std::move(pin);
 }
 
 }  // namespace netlist_text

@@ -100,7 +100,7 @@ struct DefGroups {
 
 struct DefNets {
   Names name;
-  Numbers start = {0};
+  Numbers start = {0};  // net n has connections [start[n], start[n+1])
   Numbers component;  // of each connection; -1: a pin of the design
   Numbers pin;        // index in `pins`, or in DefPins where component is -1
   Words pins;

@@ -8,11 +8,10 @@ namespace netlist_text {
 namespace {
 
 constexpr std::array<std::string_view, 8> kOrientations = {"N", "FN", "S", "FS", "E", "FE", "W", "FW"};
-constexpr std::array<std::string_view, 19> kSkippedSections = {
-    "PROPERTYDEFINITIONS", "VIAS",         "STYLES",       "NONDEFAULTRULES", "PINPROPERTIES",
-    "SLOTS",               "FILLS",        "SPECIALNETS",  "SCANCHAINS",      "IOTIMINGS",
-    "FLOORPLANCONSTRAINTS", "TIMINGDISABLES", "PARTITIONS", "DEFAULTCAP",     "CONSTRAINTS",
-    "ASSERTIONS",          "ALIAS",        "VIARULES",     "NETEXPRESSIONS"};
+constexpr std::array<std::string_view, 18> kSkippedSections = {
+    "PROPERTYDEFINITIONS", "VIAS",           "STYLES",     "NONDEFAULTRULES", "PINPROPERTIES", "SLOTS",
+    "FILLS",               "SCANCHAINS",     "IOTIMINGS",  "FLOORPLANCONSTRAINTS", "TIMINGDISABLES", "PARTITIONS",
+    "DEFAULTCAP",          "CONSTRAINTS",    "ASSERTIONS", "ALIAS",           "VIARULES",      "NETEXPRESSIONS"};
 constexpr std::array<std::string_view, 10> kSkippedStatements = {
     "NAMESCASESENSITIVE", "TECHNOLOGY", "ARRAY", "FLOORPLAN", "HISTORY",
     "CANPLACE",           "CANNOTOCCUPY", "GCELLGRID", "COMPONENTMASKSHIFT", "DEFAULTCAP"};
@@ -38,13 +37,18 @@ DefContents DefReader::read() {
     if (keyword.empty()) throw lexer_.error("the file ends without 'END DESIGN'; it seems to be cut");
     if (keyword == "END") {
       lexer_.expect("DESIGN");
+      if (const std::string_view word = lexer_.next(); !word.empty()) {
+        behind_.add(static_cast<std::int64_t>(lexer_.offset()), shown(word));
+      }
       break;
     }
     if (!statement(keyword) && !section_of(keyword)) {
       throw lexer_.error("'" + shown(keyword) + "' begins no statement of a DEF file");
     }
   }
-  for (Findings* found : {&duplicate_components_, &duplicate_pins_, &duplicate_nets_, &dangling_}) {
+  finish_nets();
+  for (Findings* found : {&duplicate_components_, &dangling_, &duplicate_pins_, &duplicate_nets_, &miscounted_,
+                          &shapeless_, &undeclared_, &wildcards_, &behind_}) {
     if (found->count) out_.findings.push_back(std::move(*found));
   }
   return std::move(out_);
@@ -90,7 +94,9 @@ bool DefReader::section_of(std::string_view keyword) {
   } else if (keyword == "PINS") {
     section(keyword, [this] { pin(); });
   } else if (keyword == "NETS") {
-    section(keyword, [this] { net(); });
+    section(keyword, [this] { net(false); });
+  } else if (keyword == "SPECIALNETS") {
+    section(keyword, [this] { net(true); });
   } else if (keyword == "BLOCKAGES") {
     section(keyword, [this] { blockage(); });
   } else if (keyword == "REGIONS") {
@@ -199,9 +205,12 @@ void DefReader::blockage() {
       const std::size_t points = (all.points.size() - before) / 2;
       if (token == "RECT" ? points != 2 : points < 3) throw lexer_.error("this shape has too few or too many points");
       all.polygon_start.push_back(narrow(static_cast<std::int64_t>(all.points.size() / 2)));
-    } else if (token == "+") {
+    } else if (token == "+" && lexer_.peek() != "RECT" && lexer_.peek() != "POLYGON") {
       blockage_option(is_soft, is_pushdown, partial, component);
     }
+  }
+  if (static_cast<std::size_t>(all.start.back()) + 1 == all.polygon_start.size()) {
+    shapeless_.add(all.begin.back(), all.layer.back() < 0 ? "PLACEMENT" : "LAYER");
   }
   all.is_soft.push_back(is_soft);
   all.is_pushdown.push_back(is_pushdown);
@@ -298,7 +307,12 @@ std::int8_t DefReader::orientation() {
 
 bool DefReader::placing(std::string_view keyword, Site& site) {
   if (keyword == "UNPLACED") {
-    site.status = Status::kUnplaced;
+    site = {Status::kUnplaced, {}, 0};
+    if (lexer_.peek() == "(") {  // a place that does not count
+      lexer_.next();
+      point();
+      orientation();
+    }
     return true;
   }
   if (keyword != "PLACED" && keyword != "FIXED" && keyword != "COVER") return false;

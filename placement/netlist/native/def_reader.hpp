@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "def_contents.hpp"
 #include "def_lexer.hpp"
@@ -25,6 +26,11 @@ class DefReader {
     std::int8_t orientation = 0;
   };
 
+  struct End {  // of a net: a pin of a component, or of PIN, which is the design
+    std::string_view owner, pin;
+    std::size_t begin = 0;
+  };
+
   // def_reader.cpp: the statements and the small sections
   bool statement(std::string_view keyword);
   bool section_of(std::string_view keyword);
@@ -41,8 +47,12 @@ class DefReader {
   // def_connectivity.cpp: components, pins and nets
   void component();
   void pin();
-  void net();
-  void connection(std::size_t net);
+  std::int32_t undeclared_pin(std::string_view name, std::size_t begin);
+  void net(bool is_special);
+  std::int32_t new_net(std::string_view name, std::size_t begin, bool is_special);
+  End connection();
+  void connect(std::int32_t net, const End& end);
+  void finish_nets();
 
   // What they share
   template <typename Entry>
@@ -56,8 +66,20 @@ class DefReader {
   DefLexer lexer_;
   DefContents out_;
   std::unordered_map<std::string_view, std::int32_t> component_of_, pin_of_, net_of_;
-  Findings duplicate_components_{"duplicate component names"}, duplicate_pins_{"duplicate pin names"},
-      duplicate_nets_{"duplicate net names"}, dangling_{"connections to components or pins that do not exist"};
+  std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are left out
+  std::vector<End> ends_;  // of the net that is read
+  Numbers net_of_connection_;
+  Codes is_special_;    // of each net
+  Codes is_connected_;  // of each pin
+  Findings duplicate_components_{"duplicate component names"},
+      dangling_{"connections to components that do not exist"};
+  // Harmless: DefFile.notices has them.
+  Findings duplicate_nets_{"duplicate net names"}, duplicate_pins_{"duplicate pin names: the first one counts"},
+      miscounted_{"sections with another number of entries than declared: all are read"},
+      shapeless_{"blockages without a shape: nothing is kept free"},
+      undeclared_{"ports that NETS names and PINS does not: they are added"},
+      wildcards_{"connections of signals to all components (*): they are left out"},
+      behind_{"words behind END DESIGN: they are left out"};
 };
 
 template <typename Entry>
@@ -75,8 +97,8 @@ void DefReader::section(std::string_view keyword, Entry entry) {
   }
   lexer_.expect(keyword);
   if (found != declared) {
-    throw lexer_.error_at(opened, std::string(keyword) + " says " + std::to_string(declared) + " entries, but " +
-                                      std::to_string(found) + " follow");
+    miscounted_.add(static_cast<std::int64_t>(opened), std::string(keyword) + " with " + std::to_string(found) +
+                                                           ", declared " + std::to_string(declared));
   }
 }
 

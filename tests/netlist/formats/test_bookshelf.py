@@ -43,6 +43,20 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder / "d.aux"
 
 
+def test_counts_in_odd_places_are_passed(tmp_path: Path) -> None:
+    plain = read_bookshelf(write(tmp_path, FILES))[0]
+    for count in ("NumTerminals : 2\n", "NumTerminals 2\nNumNodes : 5\n"):
+        counted = FILES | {"pl": FILES["pl"].replace("UCLA pl 1.0\n", f"UCLA pl 1.0\n{count}")}
+        found = read_bookshelf(write(tmp_path, counted))[0]
+        assert found.placement.x.tolist() == plain.placement.x.tolist() and found.notices == plain.notices
+    # Where every node and every pin of a net is there, a wrong sum cuts nothing.
+    wrong = FILES["nodes"].replace("Terminals : 2", "Terminals : 9"), FILES["nets"].replace("Pins : 6", "Pins : 7")
+    notices = read_bookshelf(write(tmp_path, FILES | {"nodes": wrong[0], "nets": wrong[1]}))[0].notices
+    assert [notice.partition(": ")[2] for notice in notices if "the file says" in notice] == [
+        "the file says numterminals : 9, but holds 2", "the file says numpins : 7, but holds 6",
+    ]  # fmt: skip
+
+
 def test_by_hand(tmp_path: Path) -> None:
     design = read_bookshelf(write(tmp_path, FILES))[0]
     netlist, placement, plan = design.netlist, design.placement, design.floorplan

@@ -101,7 +101,7 @@ def test_another_file_moves_no_points(tmp_path: Path) -> None:
     design = ring(tmp_path)
     text = (tmp_path / "chip.def").read_text().replace("FIXED ( 10000 0 ) N", "UNPLACED")
     (tmp_path / "other.def").write_text(text.replace("FIXED ( 5000 8000 ) FS", "FIXED ( 6000 8000 ) FS"))
-    found = read_def_placement(tmp_path / "other.def", design)
+    found, _ = read_def_placement(tmp_path / "other.def", design)
     south = design.netlist.names.index("south")
     assert (found.x[south], found.y[south], bool(found.placed[south])) == (11, 3, True)
     assert found.x[0] == 11

@@ -106,8 +106,8 @@ FAULTS = {
     "no nets": (LEF, DEF[: DEF.index("NETS 6 ;")] + "END DESIGN", "the file has no nets"),
     "rows beyond the die": (
         LEF,
-        DEF.replace("r0 core 2000", "r0 core 20000"),
-        "the rows span .* which must lie in the die",
+        DEF.replace("r0 core 2000", "r0 core 90000").replace("r1 core 2000", "r1 core 90000"),
+        "the rows span .* beyond the die of .* they must lie in it",
     ),
     "unknown region": (
         LEF,
@@ -154,6 +154,29 @@ def test_a_design_without_rows_has_the_die_for_its_core(tmp_path: Path) -> None:
     design = read(tmp_path, text="\n".join(lines))
     assert design.floorplan.core == design.floorplan.die
     assert any("has no rows" in notice for notice in design.notices)
+
+
+def test_a_core_ends_with_the_die(tmp_path: Path) -> None:
+    design = read(tmp_path, text=DEF.replace("r0 core 2000", "r0 core 20000"))
+    assert design.floorplan.core == Rectangle(2, 4, 60, 8)
+    assert any(notice.endswith("the core ends with the die") for notice in design.notices)
+
+
+def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:
+    nets = "- vdd ( mem\\[0\\]/ram VDD ) ( mem\\[1\\]/ram VDD ) ( PIN VDD ) ;\nEND NETS"
+    design = read(tmp_path, text=DEF.replace("NETS 6", "NETS 7").replace("END NETS", nets))
+    assert design.netlist.num_nets == 4
+    assert any("2 nets of power and ground" in notice for notice in design.notices)
+
+
+def test_a_master_without_a_size_is_refused_where_it_is_used(tmp_path: Path) -> None:
+    unused = LEF.replace("END LIBRARY", "MACRO BUMP CLASS BLOCK ;\nEND BUMP\nEND LIBRARY")
+    assert "BUMP" not in read(tmp_path, lef=unused).master_names
+    cover = unused.replace("BLOCK ;\nEND BUMP", "COVER ;\nEND BUMP")
+    text = DEF.replace("- u/v INV", "- u/v BUMP")
+    assert read(tmp_path, lef=cover, text=text).netlist.kind[4] == NodeKind.PORT
+    with pytest.raises(DesignError, match=r"chip\.def:24: 1 masters whose LEF gives no SIZE above 0: BUMP"):
+        read(tmp_path, lef=unused, text=text)
 
 
 def test_ports_are_spread_evenly() -> None:

@@ -134,16 +134,14 @@ FAULTS = {
     "no END DESIGN": (DEF.replace("END DESIGN", ""), r":\d+: the file ends without 'END DESIGN'"),
     "cut in nets": (DEF[: DEF.index("- q ( mem")], r"the file ends where 'END NETS' must follow"),
     "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "seems to be cut"),
-    "cut in special nets": (DEF[: DEF.index("END SPECIALNETS")], r":45: SPECIALNETS begins here and has no 'END"),
-    "fewer components": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), r":18: COMPONENTS says 6 entries, but 5 follow"),
+    "cut in special nets": (DEF[: DEF.index("END SPECIALNETS")], "the file ends where 'END SPECIALNETS' must follow"),
+    "cut in a skipped section": (DEF[: DEF.index("DESIGN note")], r":6: PROPERTYDEFINITIONS .* has no 'END"),
     "huge count": (DEF.replace("NETS 6 ;", "NETS 99999999999999 ;"), "out of range"),
     "same component": (DEF.replace("- u2 INV", "- u1 INV"), r":23: 1 duplicate component names: u1"),
-    "same pin": (DEF.replace("- q + NET", "- clk + NET"), r"1 duplicate pin names: clk"),
     "unknown component": (
         DEF.replace("( u2 Y )", "( u9 Y )"),
         r"1 connections to .* not exist: component u9 in net lone",
     ),
-    "unknown pin": (DEF.replace("( PIN q )", "( PIN r )"), r"pin r in net q"),
     "no units": (DEF.replace("UNITS DISTANCE MICRONS 1000 ;", ""), "has no UNITS"),
     "no die": (re.sub("DIEAREA.*;", "", DEF), "has no DIEAREA"),
     "zero units": (DEF.replace("MICRONS 1000", "MICRONS 0"), r":5: database units per micron must be above 0"),
@@ -188,10 +186,63 @@ def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
     assert "x10" not in str(refused.value)
 
 
-def test_doubled_net_names_are_a_notice(tmp_path: Path) -> None:
-    file = read(tmp_path, DEF.replace("- q ( mem", "- o ( mem"))
-    assert len(file.notices) == 1
-    assert "1 duplicate net names: o" in file.notices[0]
+HARMLESS = {
+    "net twice": (DEF.replace("- q ( mem", "- o ( mem"), ":53: 1 duplicate net names: o"),
+    "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first one counts: clk"),
+    "too few": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), "are read: COMPONENTS with 5, declared 6"),
+    "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections with another number of entries than declared"),
+    "no shape": (DEF.replace("SOFT RECT ( 0 0 ) ( 1000 1000 )", "SOFT"), ":37: 1 blockages without a shape"),
+    "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports that NETS names and PINS does not: .* r"),
+    "wildcard": (DEF.replace("POWER + ROUTED", "SIGNAL + ROUTED"), r"components \(\*\).*: VDD in net VDD"),
+    "more": (DEF + "VERSION 5.8 ;", r":58: 1 words behind END DESIGN: they are left out: VERSION"),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_passed_over_is_a_notice(tmp_path: Path, name: str) -> None:
+    text, notice = HARMLESS[name]
+    found = read(tmp_path, text).notices
+    assert found and re.search(notice, found[0]), found
+
+
+def joined(file: DefFile) -> dict[str, list[str]]:
+    """Net → its connections."""
+    nets = file.nets
+    ends = [
+        f"{file.components.names[component]} {nets.pins[pin]}" if component >= 0 else file.pins.names[pin]
+        for component, pin in zip(nets.component, nets.pin, strict=True)
+    ]
+    return {name: ends[nets.start[net] : nets.start[net + 1]] for net, name in enumerate(nets.names)}
+
+
+def test_pins_join_the_nets_that_they_name(tmp_path: Path) -> None:
+    alone = DEF.replace("( PIN q )", "").replace("- in ( u1 A ) ( PIN in ) ;\n", "").replace("NETS 6", "NETS 5")
+    nets = joined(read(tmp_path, alone))
+    assert nets["q"] == ["mem[0]/ram Q", "q"]
+    assert nets["in"] == ["in"]
+    # Supplies are no nets.
+    assert list(nets) == ["clk", "o", "q", "lone", "vss", "in"]
+
+
+def test_further_places_of_a_pin_are_no_pins(tmp_path: Path) -> None:
+    more = "- q.extra1 + NET q + DIRECTION OUTPUT ;\n- none.extra2 + NET none ;\n- q.extras + NET q ;\nEND PINS"
+    text = DEF.replace("END PINS", more).replace("PINS 5", "PINS 8").replace("( PIN q )", "( PIN q ) ( PIN q.extra1 )")
+    file = read(tmp_path, text)
+    assert file.pins.names == ["in", "out", "clk", "q", "VDD", "none.extra2", "q.extras"]
+    assert joined(file)["q"] == ["mem[0]/ram Q", "q", "q.extras"]
+    assert file.notices == ()
+
+
+def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
+    special = "- q ( u1 Y ) + USE SIGNAL + ROUTED M1 100 + SHAPE STRIPE ( 0 0 ) ( 9 * ) ;\n- x ( u2 Y ) ( PIN out ) ;\n"
+    text = DEF.replace("SPECIALNETS 1", "SPECIALNETS 3").replace("END SPECIALNETS", special + "END SPECIALNETS")
+    file = read(tmp_path, text)
+    nets = joined(file)
+    # A net is what both sections say of it.
+    assert nets["q"] == ["u1 Y", "mem[0]/ram Q", "q"]
+    assert nets["x"] == ["u2 Y", "out"]
+    assert "VDD" not in nets and file.notices == ()
+    assert USES[file.nets.use[file.nets.names.index("q")]] == "SIGNAL"
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

@@ -90,10 +90,35 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     assert len(library.layers) == 2
 
 
-def test_files_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+def test_of_two_definitions_the_first_holds(tmp_path: Path) -> None:
     other = write(tmp_path, LEF.replace("SIZE 10 BY 6", "SIZE 11 BY 6"), "other.lef")
-    with pytest.raises(DesignError, match=r"macro 'RAM' is 10.0 × 6.0 µm in one LEF file and 11.0 × 6.0"):
-        read_lefs([write(tmp_path, LEF), other])
+    library = read_lefs([write(tmp_path, LEF), other])[0]
+    assert (library.masters["RAM"].width, library.masters["RAM"].height) == (10, 6)
+    notice = "macro 'RAM' is defined twice in the LEF files, 10 × 6 µm, then 11 × 6 µm: the first definition holds"
+    assert library.notices == (notice,)
+    # The same within one file.
+    twice = LEF.replace("END LIBRARY\n", LEF[LEF.index("MACRO RAM") :].replace("SIZE 10 BY 6", "SIZE 11 BY 6"))
+    assert read_lefs([write(tmp_path, twice)])[0].notices == (notice,)
+
+
+def test_files_that_were_joined_are_read_to_the_end(tmp_path: Path) -> None:
+    at = LEF.index("MACRO RAM")
+    library = read_lefs([write(tmp_path, LEF + LEF[:at] + "END LIBRARY\n" + LEF[at:].replace("RAM", "ROM"))])[0]
+    assert list(library.masters) == ["RAM", "INV", "ROM"]
+    assert [(layer.name, layer.number) for layer in library.layers] == [("M1", 0), ("M2", 1)]
+
+
+def test_two_blocks_of_a_pin_are_one_pin(tmp_path: Path) -> None:
+    again = "  PIN Q\n    DIRECTION OUTPUT ;\n    PORT\n      LAYER M1 ;\n        RECT 1 1 2 2 ;\n    END\n  END Q\n"
+    library = read_lefs([write(tmp_path, LEF.replace("  PIN VDD", f"{again}  PIN VDD"))])[0]
+    q = library.masters["RAM"].pins[1]
+    # Around (8, 3) to (9, 4) and (1, 1) to (2, 2), from the origin at (1, 2).
+    assert (q.name, q.x, q.y, q.layer) == ("Q", 6, 4.5, "M2")
+    assert [pin.name for pin in library.masters["RAM"].pins] == ["D[0]", "Q", "VDD"]
+    assert len(library.masters["RAM"].pin_shapes["M1"]) == 3
+    assert [notice.partition("cells.lef: ")[2] for notice in library.notices] == [
+        "macro 'RAM' has pin 'Q' twice: its shapes are joined"
+    ]
 
 
 def test_a_macro_that_is_there_twice_in_one_size_counts_once(tmp_path: Path) -> None:
@@ -146,19 +171,13 @@ def test_paths_are_as_wide_as_their_layer_in_another_file(tmp_path: Path) -> Non
 FAULTS = {
     "cut in a macro": (LEF[: LEF.index("END INV")], "END INV"),
     "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "seems to be cut"),
-    "no size": (LEF.replace("  SIZE 1 BY 2 ;\n", ""), r"cells.lef:71: the size of macro 'INV' is missing"),
-    "zero size": (LEF.replace("SIZE 1 BY 2", "SIZE 0 BY 2"), r"the size of macro 'INV' is 0 × 2"),
+    "negative size": (LEF.replace("SIZE 1 BY 2", "SIZE -1 BY 2"), r"cells.lef:71: the size of macro 'INV' is -1 × 2"),
     "no number": (
         LEF.replace("SIZE 1 BY 2", "SIZE 1 BY two"),
         r"cells.lef:73: expected the size, a number, found 'two'",
     ),
     "no grid": (LEF.replace("GRID 0.005", "GRID"), r"cells.lef:6: the manufacturing grid: expected 1 number, found 0"),
     "infinite": (LEF.replace("SIZE 1 BY 2", "SIZE 1 BY inf"), r"a number, found 'inf'"),
-    "macro twice": (
-        LEF.replace("MACRO INV", "MACRO RAM").replace("END INV", "END RAM"),
-        r"cells.lef:71: macro 'RAM' is defined twice, in different sizes",
-    ),
-    "pin twice": (LEF.replace("PIN Y", "PIN A").replace("END Y", "END A"), "has pin 'A' twice"),
     "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
     "no direction": (LEF.replace("DIRECTION VERTICAL", "DIRECTION UP"), "layer 'M2': its direction is 'UP'"),
     "no LEF": ("once upon a time ;", r":1: 'ONCE' begins no statement"),

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from placement.netlist import _native
 from placement.netlist.design import Canvas, Netlist, Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.export import def_bytes, macro_locations
 from placement.netlist.formats import protobuf as flat_protobuf
+from placement.netlist.formats.def_file import read_def
 from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
 
@@ -141,7 +143,7 @@ FAULTS = {
     "cut": (FLAT[: FLAT.rindex("}")], DEF, "it seems to be cut"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
-    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 components that the protobuf does not have: m\[1\]"),
+    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that the protobuf does not have: m\[1\]"),
     "no such port": (
         FLAT,
         DEF.replace("- out + NET", "- oud + NET"),
@@ -155,6 +157,28 @@ def test_faults_are_refused(tmp_path: Path, name: str) -> None:
     text, floorplan, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_protobuf_def(*write(tmp_path, text, floorplan))
+
+
+WITHOUT_COMPONENTS = DEF[: DEF.index("COMPONENTS 1")] + DEF[DEF.index("END COMPONENTS\n") + len("END COMPONENTS\n") :]
+TAP = "COMPONENTS 1 ;\n- TAP_0 TAP + FIXED ( 0 0 ) N ;\nEND COMPONENTS\n"
+
+
+@pytest.mark.parametrize("components", ["", TAP])
+def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, components: str) -> None:
+    floorplan = WITHOUT_COMPONENTS.replace("PINS 2", f"{components}PINS 2")
+    design, data = read_protobuf_def(*write(tmp_path, FLAT, floorplan))
+    assert data == floorplan.encode()
+    assert design.placement.placed[design.netlist.hard].tolist() == [False]
+    assert design.placement.placed[design.cells].all()
+    assert any(notice.endswith("the file has none of the 1 macros: they are not placed") for notice in design.notices)
+    assert any("does not have are passed over: TAP_0" in notice for notice in design.notices) == bool(components)
+    # The export adds them, as the file would write them.
+    placement = dataclasses.replace(design.placement, x=np.full(5, 8.0), y=np.full(5, 9.0), placed=np.ones(5, bool))
+    locations = macro_locations(design, design.netlist, placement)
+    (tmp_path / "out.def").write_bytes(def_bytes(read_def(tmp_path / "plan.def"), locations))
+    assert read_def(tmp_path / "out.def").components.written_names == [*(["TAP_0"] if components else []), r"m\[0\]"]
+    again = read_protobuf_def(tmp_path / "flat.pb.txt", tmp_path / "out.def")[0]
+    assert again.placement.x[again.netlist.hard].tolist() == [8]
 
 
 _WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#", "attr", "f:")
