@@ -57,11 +57,12 @@ void gather_from(Floats x, Floats y, Floats half_width, Floats half_height, Floa
 }  // namespace
 
 NB_MODULE(_native, m) {
-  m.doc() = "Inner sums of the electrostatic placer, and the router. Use them through placement.flat.";
+  m.doc() = "Inner sums of the electrostatic placer, the router, and rows. Use them through placement.flat.";
   m.def("weighted_average", &wirelength_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
   bind_routing(m);
+  bind_rows(m);
 }
 
 }  // namespace placement::flat

@@ -11,5 +11,6 @@ using Floats = nanobind::ndarray<const float, nanobind::ndim<1>, nanobind::c_con
 using Integers = nanobind::ndarray<const std::int32_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
 void bind_routing(nanobind::module_& m);
+void bind_rows(nanobind::module_& m);
 
 }  // namespace placement::flat
