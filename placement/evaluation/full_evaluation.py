@@ -78,7 +78,7 @@ class FullEvaluation(NamedTuple):
     Attributes:
         metrics: its figures.
         placed: the cells as near to each other as they may be, whose half perimeters are the flat wirelength.
-        route: the routing estimate, with the cells spread as a flow leaves them.
+        route: the routing estimate, with the cells spread as a flow leaves them, and legalised.
     """
 
     metrics: FullMetrics
@@ -156,16 +156,22 @@ class FullEvaluator:
         found = self._evaluator.evaluate(
             placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
-        dense, spread, route = found.dense, found.spread, found.route
+        dense, spread, legal, route = found.dense, found.spread, found.legal, found.route
         metrics = FullMetrics(
             flat_wirelength=dense.wirelength,
             density_overflow=max(dense.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
             overflow=route.overflow,
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
-            flat_seconds=dense.seconds + spread.seconds + route.seconds,
+            flat_seconds=dense.seconds + spread.seconds + route.seconds + (legal.seconds if legal else 0.0),
             flat_converged=dense.converged and spread.converged,
             cell_utilization=found.cell_utilization,
+            global_routed_wirelength=found.global_route.routed_wirelength,
+            legal_wirelength=legal.wirelength if legal else spread.wirelength,
+            spread_wirelength=spread.wirelength,
+            cells_without_place=legal.without_place if legal else 0,
+            mean_displacement=legal.mean_displacement if legal else 0.0,
+            most_displacement=legal.most_displacement if legal else 0.0,
         )
         return FullEvaluation(metrics, self._placed(dense), route)
 
@@ -254,7 +260,7 @@ class KeptEvaluations:
     def __init__(self, name: str, design: Design) -> None:
         self._evaluator, self._design = FullEvaluator(name, design), design
         rules = design.constraints
-        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL)).encode(), rules.halo, rules.blockages)
+        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL, "legal")).encode(), rules.halo, rules.blockages)
         self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
 
     def evaluate(

@@ -25,12 +25,13 @@ from placement.annealing.search import Point, SearchResult, Watch, search, searc
 from placement.annealing.starts import Start, legal, refinement_starts
 from placement.engine.costs import compute_costs
 from placement.evaluation.placements import Found, check_out, has_macro_places, load_placement, write_results
-from placement.evaluation.settings import LegaliseConfig, SearchConfig
+from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
+from placement.netlist.flat_design import flat_or_none
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import load
+from placement.netlist.load import find, load
 from placement.report.metrics import Metrics, make_table, measure, metrics_table
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
@@ -78,7 +79,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             raise KeyboardInterrupt
         best, table = found[0], candidates_table(found)
         described |= {"candidate": best.number, "candidates": len(found)}
-        metrics = measure(design, best.placement, weights=config.weights)
+        metrics = _measured(design, best.placement, config)
         if not stopped.is_set():
             from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
 
@@ -100,7 +101,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
                     folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
                 ),
             )
-        metrics, table = measure(design, best.placement, weights=config.weights), moves_table(result)
+        metrics, table = _measured(design, best.placement, config), moves_table(result)
         if not result.finished:
             console.print(STOPPED)
     console.print(metrics_table(metrics, title))
@@ -125,12 +126,18 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     if config.grid > 0:
         placement = legalise(design, clear, spacing=config.spacing, blockages=rules.blockages, grid=config.grid)
         console.print(f"onto a grid of {config.grid:g} µm: {displaced(clear, placement)}", soft_wrap=True)
-    metrics = measure(design, placement, weights=config.weights)
+    metrics = _measured(design, placement, config)
     title = f"{design.name}: {name}, made legal"
     console.print(metrics_table(metrics, title))
     found = Found(design, placement, metrics, title, {"search": "legalise", "placement": name})
     write_results(config.folder(design, f"{name}-legalise"), found, config, console)
     return metrics
+
+
+def _measured(design: Design, placement: Placement, config: PlacementSettings) -> Metrics:
+    """With the row area, if the design that the settings name has a flat netlist."""
+    flat = None if config.design is None else flat_or_none(find(config.design).parent)
+    return measure(design, placement, weights=config.weights, flat=flat)
 
 
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
