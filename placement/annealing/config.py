@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from placement.config import Amount, Rule, Settings, one_of, require
 from placement.engine import _native
+from placement.netlist.design import Design
 
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """The names of the moves; docs/explanation/search.md says what each does."""
@@ -44,7 +45,8 @@ class AnnealConfig(Settings, group="anneal."):
         schedule: geometric; or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in cost of the start per movable macro; null: 0.1, of the chip cost 0.4, to refine a fifth
         rotate: also try orientations that swap width and height
-        spacing: µm that hard macros keep from each other and from blockages
+        spacing: µm that hard macros keep from each other and from blockages; null: what the import chose for cells to
+            fit between them, 0 where it chose nothing
         blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
         grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
 
@@ -57,10 +59,14 @@ class AnnealConfig(Settings, group="anneal."):
     schedule: Literal["geometric", "adaptive"] = "geometric"
     initial_temperature: Annotated[float, Rule("above 0", lambda value: value > 0)] | None = None
     rotate: bool = False
-    spacing: Amount = 0.0
+    spacing: Amount | None = None
     blockages: tuple[_Corners, ...] = ()
     grid: Amount = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
+
+    def spacing_in(self, design: Design) -> float:
+        """µm: the spacing, by default the design's own."""
+        return design.constraints.spacing if self.spacing is None else self.spacing

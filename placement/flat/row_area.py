@@ -15,12 +15,10 @@ import numpy as np
 from placement.flat import _native
 from placement.flat.correspondence import core_of, macros_on_flat
 from placement.flat.problem import Core, fixed_rectangles
+from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rows
-
-SLIVER = 20
-"""A run of fewer sites is a sliver: few cells fit in it, and hardly any beside another."""
 
 
 class RowColumns(NamedTuple):

@@ -22,7 +22,7 @@ from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
 _FORMAT_VERSION = 1
-_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout")
+_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "spacing")
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
@@ -113,6 +113,7 @@ class _Reader:
             orientations=self.orientations(values.get("orientations", {})),
             grid=self.grid(values.get("grid", {})),
             port_keepout=self.number("port_keepout", values.get("port_keepout", 0.0)),
+            spacing=self.number("spacing", values.get("spacing", 0.0)),
         )
 
     def check_keys(self, values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
@@ -201,7 +202,7 @@ class _Reader:
 
 def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
     """Writes a design's constraints, entirely or not at all; no file if there are none. Raises OSError."""
-    if constraints.any:
+    if constraints.any or constraints.spacing:
         write_whole(path, constraints_text(netlist, constraints))
     else:
         Path(path).unlink(missing_ok=True)
@@ -235,6 +236,8 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
         entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
     if constraints.port_keepout > 0:
         entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
+    if constraints.spacing > 0:
+        entries.append(f'"spacing": {json.dumps(constraints.spacing)}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from placement.netlist.cell_channel import cell_channel
 from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist
@@ -66,7 +67,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
 
     From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
     partial ones, and those of movable components), fences and regions with a macro (but not guides), the orientations
-    that the masters' SYMMETRY allows, the manufacturing grid.
+    that the masters' SYMMETRY allows, the manufacturing grid. Without halos, the spacing that cells need.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
@@ -81,6 +82,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         orientations=_orientations(flat, chosen, notices),
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
+        spacing=_spacing(flat, chosen, notices),
     )
     return constraints, tuple(notices)
 
@@ -110,6 +112,18 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
     for pattern, sides in settings.halos.items():
         halo[_matched(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
+
+
+def _spacing(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> float:
+    """The channel for cells, where neither the files nor the settings say what macros keep from each other."""
+    has_halos = settings.halo is not None or settings.halos or flat.floorplan.halo.any()
+    spacing = 0.0 if has_halos else cell_channel(flat)
+    if spacing:
+        notices.append(
+            f"neither files nor settings give halos: searches keep macros {spacing:g} µm apart, for cells to fit "
+            "between them; anneal.spacing=0 lets them touch"
+        )
+    return spacing
 
 
 def _matched(names: Mapping[str, int], pattern: str, what: str) -> list[int]:

@@ -28,7 +28,8 @@ from placement.engine.costs import (
 )
 from placement.flat.legalisation import MOST_ROWS, MOST_SITES
 from placement.flat.problem import MOST_UTILIZATION
-from placement.flat.row_area import SLIVER, RowArea, RowCounts, free_row_area
+from placement.flat.row_area import RowArea, RowCounts, free_row_area
+from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.flat_design import FlatDesign

@@ -19,7 +19,8 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
-from placement.flat.row_area import SLIVER, RowArea, RowCounts
+from placement.flat.row_area import RowArea, RowCounts
+from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
 from placement.report.metrics import FullMetrics, Metrics, measure
@@ -140,7 +141,7 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
         name = f"{counts.row_pieces - piece} smaller ones" if last and counts.row_pieces > _MOST_PIECES else "a piece"
         label = f"the largest piece ({counts.largest_piece:.1%})" if piece == 0 else name
         entries.append(_draw_runs(axes, corners[chosen], _LARGEST_PIECE if piece == 0 else palette[2 * piece], label))
-    entries.append(_draw_runs(axes, corners[slivers], style.VERMILION, f"slivers ({counts.sliver_sites:,} sites)"))
+    entries.append(_draw_runs(axes, corners[slivers], style.INK, f"slivers ({counts.sliver_sites:,} sites)"))
     for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
         axes.add_collection(drawing.hard_bodies(design, placement, nodes, look)[0])
     pieces = "one piece" if counts.row_pieces == 1 else f"{counts.row_pieces:,} pieces"
