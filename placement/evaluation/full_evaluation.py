@@ -72,6 +72,13 @@ class PlacedCells(NamedTuple):
         return np.concatenate((np.zeros((0, 4, 2)), *corners)) - [core.x_low, core.y_low]
 
 
+class LegalisedCells(NamedTuple):
+    """A placement with all its standard cells on sites of rows, and how many of them have no place."""
+
+    cells: PlacedCells
+    without_place: int
+
+
 class FullEvaluation(NamedTuple):
     """What the full evaluation of a placement found.
 
@@ -132,6 +139,14 @@ class FullEvaluator:
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
         """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
         return self._placed(self._evaluator.spread(placement, stopped=stopped))
+
+    def legalised(self, placed: PlacedCells) -> LegalisedCells:
+        """The cells of `place` or `spread` on sites of rows; as they are if the floorplan has no rows."""
+        legal = self._evaluator.legalised(placed.result)
+        if legal is None:
+            return LegalisedCells(placed, 0)
+        result = placed.result._replace(placement=legal.placement, wirelength=legal.wirelength)
+        return LegalisedCells(placed._replace(result=result), legal.without_place)
 
     def evaluate(
         self,

@@ -37,7 +37,7 @@ from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:  # JAX takes seconds to import
-    from placement.evaluation.full_evaluation import FullEvaluator, PlacedCells
+    from placement.evaluation.full_evaluation import FullEvaluator, LegalisedCells
 
 STOPPED = "stopped before its time was spent; the same command resumes from here"
 MOST_SAMPLES = 4
@@ -229,8 +229,9 @@ class Candidate(NamedTuple):
         start: what the search began with.
         cost: the search's.
         seconds, moves: of its one thread.
-        flat_wirelength: µm, half perimeters with all cells placed as `FullEvaluator.spread` does.
+        flat_wirelength: µm, half perimeters with all cells placed as `FullEvaluator.spread` does, and legalised.
         spread: whether the cells spread as they should.
+        without_place: cells that find no place.
         beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
         placement: of the clustered design.
     """
@@ -242,6 +243,7 @@ class Candidate(NamedTuple):
     moves: int
     flat_wirelength: float
     spread: bool
+    without_place: int
     beyond_tracks: float
     placement: Placement
 
@@ -313,8 +315,8 @@ def find_best(
 
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, the best first: those whose cells spread as they should, then by their score."""
-    return sorted(found, key=lambda one: (not one.spread, one.score, one.number))
+    """The candidates, the best first: those whose cells spread and find a place, then by their score."""
+    return sorted(found, key=lambda one: (not one.spread, one.without_place > 0, one.score, one.number))
 
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
@@ -322,9 +324,9 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
     rows = []
     for one in found:
         wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
-        figures = f"{one.cost:.5f}", wires, f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
+        figures = f"{one.cost:.5f}", wires, str(one.without_place), f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
         rows.append([str(one.number), one.start, *figures])
-    columns = ("no.", "start", "cost", "flat, µm", "beyond tracks, µm", "CPU-s")
+    columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", "CPU-s")
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -352,7 +354,8 @@ def _find(
     if not result.finished:
         raise KeyboardInterrupt
     placed = evaluator.spread(result.placement, stopped=watch.stopped)
-    return [_candidate(number, design, config, result.start, result.placement, placed, result)]
+    legal = evaluator.legalised(placed)
+    return [_candidate(number, design, config, result.start, result.placement, legal, result)]
 
 
 def _find_mixed_size(
@@ -381,8 +384,10 @@ def _find_mixed_size(
         raise KeyboardInterrupt
     refined = evaluator.spread(placement, stopped=stopped)
     return [
-        _candidate(number, design, config, f"{start.name}, not refined", start.placement, begun, None),
-        _candidate(number, design, config, start.name, placement, refined, result),
+        _candidate(
+            number, design, config, f"{start.name}, not refined", start.placement, evaluator.legalised(begun), None
+        ),
+        _candidate(number, design, config, start.name, placement, evaluator.legalised(refined), result),
     ]
 
 
@@ -392,15 +397,16 @@ def _candidate(
     config: SearchConfig,
     start: str,
     placement: Placement,
-    placed: PlacedCells,
+    placed: LegalisedCells,
     found: SearchResult | None,
 ) -> Candidate:
     from placement.evaluation.mixed_size_start import wire_beyond_tracks
 
     seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
-    cost, beyond = compute_costs(design, placement, weights=config.weights).total, wire_beyond_tracks(design, placed)
-    wirelength, spread = placed.result.wirelength, placed.result.converged
-    return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, placement)
+    cost = compute_costs(design, placement, weights=config.weights).total
+    beyond, result = wire_beyond_tracks(design, placed.cells), placed.cells.result
+    figures = result.wirelength, result.converged, placed.without_place, beyond
+    return Candidate(number, start, cost, seconds, moves, *figures, placement)
 
 
 def _identity(config: SearchConfig) -> dict[str, Any]:

@@ -1,0 +1,63 @@
+"""The spacing that an import chooses where nothing gives halos."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from placement.netlist.cell_channel import cell_channel
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.generators.flat import ROW_HEIGHT, SITE_WIDTH, FlatOptions, flat_on_floorplan
+from placement.netlist.import_constraints import ConstraintSettings, constraints_of
+
+
+@pytest.fixture(scope="module")
+def flat() -> FlatDesign:
+    options = FlatOptions(cells=400, macros=4, ports=8, macro_pins=8, macro_utilization=0.2, cell_utilization=0.2)
+    return flat_on_floorplan("made", options, seed=1)
+
+
+def with_sides(flat: FlatDesign, **sides: np.ndarray) -> FlatDesign:
+    return dataclasses.replace(flat, netlist=dataclasses.replace(flat.netlist, **sides))
+
+
+def test_a_channel_has_twenty_whole_sites_wherever_it_begins(flat: FlatDesign) -> None:
+    channel = cell_channel(flat)
+    assert channel == pytest.approx(max(21 * SITE_WIDTH, 2 * ROW_HEIGHT))
+    for begin in np.linspace(0, SITE_WIDTH, 50):
+        first = np.ceil(begin / SITE_WIDTH - 1e-6)
+        assert np.floor((begin + channel) / SITE_WIDTH + 1e-6) - first >= 20
+
+
+def test_it_is_as_wide_and_as_high_as_nearly_all_cells_need(flat: FlatDesign) -> None:
+    cells = flat.cells
+    width, height = flat.netlist.width.copy(), flat.netlist.height.copy()
+    width[cells[:10]] = 30.2 * SITE_WIDTH
+    assert cell_channel(with_sides(flat, width=width)) == pytest.approx(32 * SITE_WIDTH)
+    width[cells[:10]], width[cells[:2]] = SITE_WIDTH, 90 * SITE_WIDTH
+    assert cell_channel(with_sides(flat, width=width)) == pytest.approx(21 * SITE_WIDTH)
+    height[cells[:10]] = 3 * ROW_HEIGHT
+    assert cell_channel(with_sides(flat, height=height)) == pytest.approx(4 * ROW_HEIGHT)
+
+
+def test_a_core_that_the_macros_fill_has_none(flat: FlatDesign) -> None:
+    netlist, core = flat.netlist, flat.floorplan.core
+    hard = netlist.hard
+    grown = np.sqrt(0.89 * core.area / (netlist.width * netlist.height)[hard].sum())
+    sides = {name: getattr(netlist, name).copy() for name in ("width", "height")}
+    for side in sides.values():
+        side[hard] *= grown
+    assert cell_channel(with_sides(flat, **sides)) == 0.0
+
+
+def test_the_import_says_which_spacing_it_chose_unless_halos_are_given(flat: FlatDesign) -> None:
+    constraints, notices = constraints_of(flat)
+    assert constraints.spacing == cell_channel(flat) > 0
+    assert any(f"{constraints.spacing:g} µm apart" in notice and "anneal.spacing=0" in notice for notice in notices)
+    for settings in (ConstraintSettings(halo=(0.0, 0.0)), ConstraintSettings(halos={"macro1": (1.0, 1.0)})):
+        constraints, notices = constraints_of(flat, settings)
+        assert constraints.spacing == 0.0 and not any("apart" in notice for notice in notices)
+    halo = dataclasses.replace(flat.floorplan, halo_node=flat.netlist.hard[:1], halo=np.ones((1, 4)))
+    assert constraints_of(dataclasses.replace(flat, floorplan=halo))[0].spacing == 0.0
