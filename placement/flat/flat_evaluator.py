@@ -30,6 +30,7 @@ from placement.flat.global_placement import (
 )
 from placement.flat.legalisation import LegalCells, legalise_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
+from placement.flat.row_area import within_rows
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -84,7 +85,7 @@ class FlatEvaluator:
         settings: PlacerSettings | None = None,
     ) -> None:
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
-        self._core = core_of(flat, design)
+        self._core = within_rows(core_of(flat, design), flat.floorplan.rows)
         self._settings = settings or PlacerSettings()
         self._warm = dataclasses.replace(self._settings, balance=WARM_BALANCE)
         if len(cluster) != flat.netlist.num_nodes:

@@ -8,6 +8,7 @@ Axis legend: F rectangles, R runs of free sites, W rows. Lengths in µm from the
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rows
+from placement.netlist.geometry import complement
 
 
 class RowColumns(NamedTuple):
@@ -97,6 +99,19 @@ def row_columns(rows: Rows, core: Core) -> RowColumns:
         rows.site_width[chosen],
         sites.astype(np.int32),
     )
+
+
+def within_rows(core: Core, rows: Rows) -> Core:
+    """The core with blockages where it has no rows; unchanged without rows.
+
+    Rows that were cut around macros stay cut where these macros are moved, and a flow places no cell in the gaps.
+    """
+    if not len(rows):
+        return core
+    low = np.stack([rows.x - core.x, rows.y - core.y], axis=1)
+    boxes = np.concatenate([low, low + np.stack([rows.width, rows.height], axis=1)], axis=1)
+    gaps = complement(boxes, core.width, core.height) + np.tile([core.x, core.y], 2)
+    return dataclasses.replace(core, blockages=(*core.blockages, *map(tuple, gaps.tolist())))
 
 
 def row_area(rows: RowColumns, blocked: np.ndarray) -> RowArea:

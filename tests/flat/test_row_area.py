@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.flat.problem import Core
-from placement.flat.row_area import RowArea, RowColumns, RowCounts, free_row_area, row_area, row_columns
+from placement.flat.row_area import RowArea, RowColumns, RowCounts, free_row_area, row_area, row_columns, within_rows
 from placement.netlist.floorplan import Rows
 from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
 from placement.netlist.geometry import Rectangle
@@ -105,6 +106,17 @@ def test_rows_of_another_height_are_not_counted_again() -> None:
     found = row_columns(both, Core(10.0, 6.0, x=2.0, y=3.0))
     assert found.x.tolist() == [0.0] * 4 and found.y.tolist() == [0.0, 1.5, 3.0, 4.5]
     assert found.sites.tolist() == [40] * 4
+
+
+def test_where_rows_are_cut_the_core_is_blocked() -> None:
+    rows = Rows.filling(Rectangle(2.0, 3.0, 12.0, 9.0), 1.5, 4, site_width=0.25)
+    width = rows.width.copy()
+    width[1:3] = 6.0  # the right ends of two rows are missing
+    core = Core(10.0, 6.0, x=2.0, y=3.0, blockages=((2.0, 3.0, 3.0, 4.0),))
+    found = within_rows(core, dataclasses.replace(rows, width=width))
+    assert found.blockages == ((2.0, 3.0, 3.0, 4.0), (8.0, 4.5, 12.0, 7.5))
+    assert within_rows(core, rows).blockages == core.blockages
+    assert within_rows(core, Rows(*np.zeros((6, 0)))) is core
 
 
 def test_a_placement_s_row_area_is_what_macros_and_halos_leave() -> None:
