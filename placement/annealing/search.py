@@ -172,7 +172,7 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
     if found is None:
         entrants = given or _own_starts(design, config, start_seed, weights, seconds=about["seconds"], moves=moves)
     begins = [best for best, _, _ in found] if found is not None else [entrant.placement for entrant in entrants]
-    config = with_spacing(design, config, begins)
+    by_default, config = config.spacing is None, with_spacing(design, config, begins)
     make = partial(Annealer, design, config=config, weights=weights)
     if found is not None:
         annealers = [make(best, seed=0) for best, _, _ in found]
@@ -188,10 +188,10 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
             annealers = [make(chosen[index % len(chosen)], seed=one) for index, one in enumerate(seeds)]
     finished = not run.state.entrants and run.anneal(annealers)
     best = min(annealers, key=lambda annealer: annealer.best_cost).best
-    spacing = config.spacing_in(design)
-    best = onto_edges(design, best, spacing=spacing, blockages=config.blockages)
+    if by_default:
+        best = onto_edges(design, best, spacing=config.spacing_in(design), blockages=config.blockages)
     if config.grid > 0:
-        best = legalise(design, best, spacing=spacing, blockages=config.blockages, grid=config.grid)
+        best = legalise(design, best, spacing=config.spacing_in(design), blockages=config.blockages, grid=config.grid)
     if finished and watch.folder is not None:
         (watch.folder / STATE_NAME).unlink(missing_ok=True)
     tallies = {

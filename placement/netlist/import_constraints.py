@@ -25,6 +25,8 @@ from placement.netlist.floorplan import Blockage, Floorplan, Region, Tracks
 from placement.netlist.geometry import Rectangle, complement
 from placement.netlist.technology import Technology
 
+_MISSING = 0.01
+"""The share of the core without rows that is worth a notice."""
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -74,7 +76,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
             snap to, or as `Constraints`.
     """
     chosen = settings or ConstraintSettings()
-    notices: list[str] = []
+    notices = _missing_rows(flat)
     constraints = Constraints(
         halo=_halos(flat, chosen),
         blockages=_blockages(flat, chosen, notices),
@@ -112,6 +114,22 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
     for pattern, sides in settings.halos.items():
         halo[_matched(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
+
+
+def _missing_rows(flat: FlatDesign) -> list[str]:
+    """A notice if a part of the core has no rows and no fixed macro."""
+    rows, core, netlist = flat.floorplan.rows, flat.floorplan.core, flat.netlist
+    fixed = netlist.hard[flat.placement.fixed[netlist.hard]]
+    if not len(rows) or len(fixed) == len(netlist.hard):
+        return []
+    has_rows, has_macros = (rows.width * rows.height).sum(), (netlist.width * netlist.height)[fixed].sum()
+    missing = float(core.area - has_rows - has_macros)
+    if missing <= _MISSING * core.area:
+        return []
+    return [
+        f"{missing / core.area:.1%} of the core has no rows, as where rows were cut around macros: wherever macros are "
+        "moved, no cell is placed there until the rows are made anew"
+    ]
 
 
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> float:

@@ -61,3 +61,19 @@ def test_the_import_says_which_spacing_it_chose_unless_halos_are_given(flat: Fla
         assert constraints.spacing == 0.0 and not any("apart" in notice for notice in notices)
     halo = dataclasses.replace(flat.floorplan, halo_node=flat.netlist.hard[:1], halo=np.ones((1, 4)))
     assert constraints_of(dataclasses.replace(flat, floorplan=halo))[0].spacing == 0.0
+
+
+def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(flat: FlatDesign) -> None:
+    def notices(share: float, *, fixed: bool) -> list[str]:
+        rows, placement = flat.floorplan.rows, flat.placement
+        cut = dataclasses.replace(flat.floorplan, rows=dataclasses.replace(rows, width=rows.width * share))
+        held = placement.fixed.copy()
+        held[flat.netlist.hard[1:]] = fixed
+        held[flat.netlist.hard[0]] = False
+        design = dataclasses.replace(flat, floorplan=cut, placement=dataclasses.replace(placement, fixed=held))
+        return [notice for notice in constraints_of(design)[1] if "has no rows" in notice]
+
+    assert notices(1.0, fixed=False) == []
+    (notice,) = notices(0.9, fixed=False)
+    assert "of the core has no rows" in notice and notice.split("%")[0].startswith("1")
+    assert notices(0.9, fixed=True) == []  # the fixed macros cover more than is missing
