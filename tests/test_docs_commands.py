@@ -17,9 +17,7 @@ from placement.config import TrainConfig, build
 from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "experiments"]
-PAGES = [ROOT / "README.md", *DOCS, ROOT / "netlists/README.md"]
-"""All but the experiments, which are records: the tag that their index names runs their commands."""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "netlists/README.md"]
 TUTORIAL = ROOT / "docs/tutorial.md"
 NO_RUN = {"--help", "--version"}
 SMALL = {

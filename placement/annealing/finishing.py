@@ -23,7 +23,7 @@ _MIRRORS = (1, 2, 3)
 
 MOVES = 100_000
 """The longer soft macros are annealed, the better a cost ranks placements of synthetic designs; beyond these moves it
-gains little for the time, on CT-Ariane something (docs/experiments/2026-11-where-cells-begin.md)."""
+gains little for the time, on CT-Ariane something (docs/experiments/costs.md)."""
 INITIAL_TEMPERATURE = 0.1
 """In multiples of the cost per movable macro."""
 _FULL_MOVES_EACH, _FULL_TEMPERATURE = 1_000, 1.0  # moves for each soft macro, for a full evaluation

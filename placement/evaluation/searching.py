@@ -45,7 +45,7 @@ MOST_SAMPLES = 4
 RECORD_NAME = "candidates.json"
 DETOUR = 60.0
 """A µm of wire that finds no track counts as so many. So weighed, Kendall's τ with the routed wirelength that a flow
-measured on six published placements of Ariane is 0.47 (docs/experiments/2026-11-chip-cost.md)."""
+measured on six published placements of Ariane is 0.47 (docs/experiments/costs.md)."""
 SEARCH_SHARE = 0.8
 """The search's share of a candidate's progress bar; the rest is its evaluation."""
 DEADLINE_SECONDS = 7 * 24 * 3600.0

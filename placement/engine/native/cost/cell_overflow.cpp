@@ -12,7 +12,7 @@ namespace {
 
 // Bins along the sides of the smallest blocks that are held to it (measured on routed designs), and the
 // weight of the area beyond all whitespace, where that of the area beyond that density is 1
-// (docs/experiments/2026-11-density-weights.md).
+// (docs/experiments/costs.md).
 constexpr double kLargeBlock = 8;
 constexpr double kFullWeight = 0.5;
 
