@@ -17,10 +17,9 @@ from placement.netlist.design import Design, Placement
 def onto_edges(
     design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]] = ()
 ) -> Placement:
-    """`placement` with each movable hard macro that is nearer to an edge of the core than `spacing` moved onto it.
+    """`placement` with each movable hard macro that is nearer to an edge of the core than cells need moved onto it.
 
-    Between such a macro and the edge there would be too little space for cells. A macro that would not be legal on the
-    edge stays.
+    They need `spacing` less the halo of the other macro. A macro that would not be legal on the edge stays.
 
     Args:
         design: whose placement it is.
@@ -29,12 +28,13 @@ def onto_edges(
         blockages: as of `legalise`.
     """
     width, height = design.netlist.sides(placement.orientation)
+    halo = design.constraints.sides(placement.orientation)
     for node in design.placing_order.tolist():
         for axis, (size, end) in enumerate(((width, design.canvas.width), (height, design.canvas.height))):
             at = (placement.x, placement.y)[axis]
             low, high = at[node] - size[node] / 2, end - at[node] - size[node] / 2
             gap, step = (low, -low) if low <= high else (high, high)
-            if not TOLERANCE < gap < spacing:
+            if not TOLERANCE < gap < spacing - halo[axis][node]:
                 continue
             x, y = placement.x[node] + (1 - axis) * step, placement.y[node] + axis * step
             moved = placement.moved(np.array([node]), np.array([x]), np.array([y]))

@@ -184,6 +184,7 @@ class FullEvaluator:
             global_routed_wirelength=found.global_route.routed_wirelength,
             legal_wirelength=legal.wirelength if legal else spread.wirelength,
             spread_wirelength=spread.wirelength,
+            middle_wirelength=found.from_middle.wirelength if found.from_middle else 0.0,
             cells_without_place=legal.without_place if legal else 0,
             mean_displacement=legal.mean_displacement if legal else 0.0,
             most_displacement=legal.most_displacement if legal else 0.0,

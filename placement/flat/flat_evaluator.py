@@ -46,6 +46,7 @@ class FlatEvaluation(NamedTuple):
         dense: the cells as near to each other as they may be; the shorter of two starts.
         spread: the cells as a flow leaves them (`spread_cells`); the shortest of up to three starts.
         legal: the spread cells on sites of rows; None if the floorplan has no rows.
+        from_middle: as `legal`, of the start in the middle of the core alone; None if that failed, too.
         route: the routing estimate of the legal cells; of the spread ones where there are no rows.
         global_route: that of the spread cells.
         cell_utilization: the cells' area over the whitespace clear of macros and PDN channels.
@@ -54,6 +55,7 @@ class FlatEvaluation(NamedTuple):
     dense: CellPlacement
     spread: CellPlacement
     legal: LegalCells | None
+    from_middle: LegalCells | None
     route: RoutingEstimate
     global_route: RoutingEstimate
     cell_utilization: float
@@ -144,6 +146,7 @@ class FlatEvaluator:
             _shortest(dense),
             spread._replace(seconds=spread.seconds + seconds),
             legal,
+            self.legalised(found[-1]) if len(found) == len(attempts) else None,
             routes[-1],
             routes[0],
             cell_utilization(netlist, spread.placement, self._core, channel=channel),

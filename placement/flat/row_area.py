@@ -16,11 +16,11 @@ import numpy as np
 from placement.flat import _native
 from placement.flat.correspondence import core_of, macros_on_flat
 from placement.flat.problem import Core, fixed_rectangles
-from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rows
 from placement.netlist.geometry import complement
+from placement.netlist.spacing_for_cells import SLIVER
 
 
 class RowColumns(NamedTuple):

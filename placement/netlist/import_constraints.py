@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.cell_channel import cell_channel
 from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist
@@ -23,6 +22,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region, Tracks
 from placement.netlist.geometry import Rectangle, complement
+from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import Technology
 
 _MISSING = 0.01
@@ -69,22 +69,22 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
 
     From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
     partial ones, and those of movable components), fences and regions with a macro (but not guides), the orientations
-    that the masters' SYMMETRY allows, the manufacturing grid. Without halos, the spacing that cells need.
+    that the masters' SYMMETRY allows, the manufacturing grid. From rows and cells: the spacing.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
             snap to, or as `Constraints`.
     """
     chosen = settings or ConstraintSettings()
-    notices = _missing_rows(flat)
+    notices, halo = _missing_rows(flat), _halos(flat, chosen)
     constraints = Constraints(
-        halo=_halos(flat, chosen),
+        halo=halo,
         blockages=_blockages(flat, chosen, notices),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
         orientations=_orientations(flat, chosen, notices),
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
-        spacing=_spacing(flat, chosen, notices),
+        spacing=_spacing(flat, chosen, halo, notices),
     )
     return constraints, tuple(notices)
 
@@ -132,15 +132,14 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
     ]
 
 
-def _spacing(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> float:
-    """The channel for cells, where neither the files nor the settings say what macros keep from each other."""
-    has_halos = settings.halo is not None or settings.halos or flat.floorplan.halo.any()
-    spacing = 0.0 if has_halos else cell_channel(flat)
+def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
+    """What cells need between macros, unless the settings say that macros have no halos."""
+    if settings.halo is not None and not halo.any():
+        return 0.0
+    spacing = spacing_for_cells(flat, halo)
     if spacing:
-        notices.append(
-            f"neither files nor settings give halos: searches keep macros {spacing:g} µm apart, for cells to fit "
-            "between them; anneal.spacing=0 lets them touch"
-        )
+        why = "for the rows between their halos to be connected" if halo.any() else "for cells to fit between them"
+        notices.append(f"searches keep macros {spacing:g} µm apart, {why}, unless anneal.spacing is given")
     return spacing
 
 

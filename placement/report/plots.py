@@ -20,8 +20,8 @@ from matplotlib.patches import Patch
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.flat.row_area import RowArea, RowCounts
-from placement.netlist.cell_channel import SLIVER
 from placement.netlist.design import Design, Placement
+from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.metrics import FullMetrics, Metrics, measure
 

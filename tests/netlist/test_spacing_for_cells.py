@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from placement.netlist.cell_channel import cell_channel
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.generators.flat import ROW_HEIGHT, SITE_WIDTH, FlatOptions, flat_on_floorplan
 from placement.netlist.import_constraints import ConstraintSettings, constraints_of
+from placement.netlist.spacing_for_cells import spacing_for_cells
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,16 @@ def with_sides(flat: FlatDesign, **sides: np.ndarray) -> FlatDesign:
     return dataclasses.replace(flat, netlist=dataclasses.replace(flat.netlist, **sides))
 
 
+def spacing(flat: FlatDesign, halo: float = 0.0) -> float:
+    return spacing_for_cells(flat, np.full((flat.netlist.num_nodes, 2), halo))
+
+
+def test_between_halos_one_row_and_one_site_are_connected(flat: FlatDesign) -> None:
+    assert spacing(flat, 1.5) == pytest.approx(3.0 + max(2 * SITE_WIDTH, 2 * ROW_HEIGHT))
+
+
 def test_a_channel_has_twenty_whole_sites_wherever_it_begins(flat: FlatDesign) -> None:
-    channel = cell_channel(flat)
+    channel = spacing(flat)
     assert channel == pytest.approx(max(21 * SITE_WIDTH, 2 * ROW_HEIGHT))
     for begin in np.linspace(0, SITE_WIDTH, 50):
         first = np.ceil(begin / SITE_WIDTH - 1e-6)
@@ -35,11 +43,11 @@ def test_it_is_as_wide_and_as_high_as_nearly_all_cells_need(flat: FlatDesign) ->
     cells = flat.cells
     width, height = flat.netlist.width.copy(), flat.netlist.height.copy()
     width[cells[:10]] = 30.2 * SITE_WIDTH
-    assert cell_channel(with_sides(flat, width=width)) == pytest.approx(32 * SITE_WIDTH)
+    assert spacing(with_sides(flat, width=width)) == pytest.approx(32 * SITE_WIDTH)
     width[cells[:10]], width[cells[:2]] = SITE_WIDTH, 90 * SITE_WIDTH
-    assert cell_channel(with_sides(flat, width=width)) == pytest.approx(21 * SITE_WIDTH)
+    assert spacing(with_sides(flat, width=width)) == pytest.approx(21 * SITE_WIDTH)
     height[cells[:10]] = 3 * ROW_HEIGHT
-    assert cell_channel(with_sides(flat, height=height)) == pytest.approx(4 * ROW_HEIGHT)
+    assert spacing(with_sides(flat, height=height)) == pytest.approx(4 * ROW_HEIGHT)
 
 
 def test_a_core_that_the_macros_fill_has_none(flat: FlatDesign) -> None:
@@ -49,18 +57,18 @@ def test_a_core_that_the_macros_fill_has_none(flat: FlatDesign) -> None:
     sides = {name: getattr(netlist, name).copy() for name in ("width", "height")}
     for side in sides.values():
         side[hard] *= grown
-    assert cell_channel(with_sides(flat, **sides)) == 0.0
+    assert spacing(with_sides(flat, **sides)) == 0.0
 
 
-def test_the_import_says_which_spacing_it_chose_unless_halos_are_given(flat: FlatDesign) -> None:
+def test_the_import_says_which_spacing_it_chose_unless_halos_are_zero_by_request(flat: FlatDesign) -> None:
     constraints, notices = constraints_of(flat)
-    assert constraints.spacing == cell_channel(flat) > 0
-    assert any(f"{constraints.spacing:g} µm apart" in notice and "anneal.spacing=0" in notice for notice in notices)
-    for settings in (ConstraintSettings(halo=(0.0, 0.0)), ConstraintSettings(halos={"macro1": (1.0, 1.0)})):
-        constraints, notices = constraints_of(flat, settings)
-        assert constraints.spacing == 0.0 and not any("apart" in notice for notice in notices)
-    halo = dataclasses.replace(flat.floorplan, halo_node=flat.netlist.hard[:1], halo=np.ones((1, 4)))
-    assert constraints_of(dataclasses.replace(flat, floorplan=halo))[0].spacing == 0.0
+    assert constraints.spacing == spacing(flat) > 0
+    assert any(f"{constraints.spacing:g} µm apart, for cells to fit" in notice for notice in notices)
+    constraints, notices = constraints_of(flat, ConstraintSettings(halo=(0.0, 0.0)))
+    assert constraints.spacing == 0.0 and not any("apart" in notice for notice in notices)
+    constraints, notices = constraints_of(flat, ConstraintSettings(halos={"macro1": (0.0, 1.5)}))
+    assert constraints.spacing == spacing(flat, 1.5)
+    assert any(f"{constraints.spacing:g} µm apart, for the rows between their halos" in notice for notice in notices)
 
 
 def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(flat: FlatDesign) -> None:
