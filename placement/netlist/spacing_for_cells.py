@@ -17,6 +17,9 @@ _MOST_CELLS = 0.99
 _MOST_COVERED = 0.9
 """Of the core, by macros with half the spacing on every side, for there to be legal placements that are found."""
 
+_WIDEST = 0.1
+"""Of a macro's size, the channel: where macros are hardly larger than cells, these get past them as they are."""
+
 
 def spacing_for_cells(flat: FlatDesign, halo: np.ndarray) -> float:
     """µm that movable macros should keep from each other, for cells to get between them; 0 without rows.
@@ -24,7 +27,7 @@ def spacing_for_cells(flat: FlatDesign, halo: np.ndarray) -> float:
     Where macros have no halos, cells are placed in the gaps: these have `SLIVER` sites and as many as 99% of the cells
     are wide, and the rows that 99% of the cells are high. Halos have no cells, so the gaps between them have what
     connects the rows on both sides: one site and one row. Everywhere it is one more of each, because macros do not
-    begin and end on sites and rows. Where the macros need most of the core, there is no spacing.
+    begin and end on sites and rows. Where the macros need most of the core, or are small, there is no spacing.
 
     Args:
         flat: the design before clustering.
@@ -39,6 +42,8 @@ def spacing_for_cells(flat: FlatDesign, halo: np.ndarray) -> float:
     if not beside:
         wide, high = (np.quantile(sides[cells], _MOST_CELLS) for sides in (netlist.width, netlist.height))
         sites, levels = max(SLIVER, np.ceil(wide / site - 1e-6)), np.ceil(high / height - 1e-6)
-    spacing = round(beside + float(max((sites + 1) * site, (levels + 1) * height)), 6)
+    channel = float(max((sites + 1) * site, (levels + 1) * height))
+    spacing = round(beside + channel, 6)
     covered = float(((netlist.width[hard] + spacing) * (netlist.height[hard] + spacing)).sum())
-    return spacing if covered <= _MOST_COVERED * core.area else 0.0
+    size = float(np.median(np.sqrt(netlist.width[hard] * netlist.height[hard])))
+    return spacing if covered <= _MOST_COVERED * core.area and channel <= _WIDEST * size else 0.0

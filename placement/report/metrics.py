@@ -46,6 +46,7 @@ _RULES = {
 }
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # in the JSON object of a design with constraints
 _ALARM = "bold red"
+_WHOLE = 0.98  # of the free sites, in one piece; less is worth a warning
 
 
 class FullMetrics(NamedTuple):
@@ -182,7 +183,12 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
 
 
 def _add_rows(table: Table, rows: RowCounts) -> None:
-    table.add_row("pieces of row area", str(rows.row_pieces), f"the largest has {rows.largest_piece:.1%} of the sites")
+    table.add_row(
+        "pieces of row area",
+        str(rows.row_pieces),
+        f"the largest has {rows.largest_piece:.1%} of the sites",
+        style=_ALARM if rows.largest_piece < _WHOLE else "",
+    )
     share = rows.sliver_sites / max(1, rows.free_sites)
     meaning = f"in runs of fewer than {SLIVER}; {share:.2%} of {rows.free_sites:,} free sites"
     table.add_row("sliver sites", f"{rows.sliver_sites:,}", meaning, end_section=True)

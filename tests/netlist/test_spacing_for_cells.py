@@ -9,14 +9,25 @@ import pytest
 
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.generators.flat import ROW_HEIGHT, SITE_WIDTH, FlatOptions, flat_on_floorplan
+from placement.netlist.geometry import Rectangle
 from placement.netlist.import_constraints import ConstraintSettings, constraints_of
 from placement.netlist.spacing_for_cells import spacing_for_cells
 
 
 @pytest.fixture(scope="module")
-def flat() -> FlatDesign:
+def small() -> FlatDesign:
     options = FlatOptions(cells=400, macros=4, ports=8, macro_pins=8, macro_utilization=0.2, cell_utilization=0.2)
     return flat_on_floorplan("made", options, seed=1)
+
+
+@pytest.fixture(scope="module")
+def flat(small: FlatDesign) -> FlatDesign:
+    """With four macros of 100 × 100 µm."""
+    sides = {name: getattr(small.netlist, name).copy() for name in ("width", "height")}
+    for side in sides.values():
+        side[small.netlist.hard] = 100.0
+    core = dataclasses.replace(small.floorplan, core=Rectangle(0.0, 0.0, 1000.0, 1000.0))
+    return with_sides(dataclasses.replace(small, floorplan=core), **sides)
 
 
 def with_sides(flat: FlatDesign, **sides: np.ndarray) -> FlatDesign:
@@ -60,6 +71,15 @@ def test_a_core_that_the_macros_fill_has_none(flat: FlatDesign) -> None:
     assert spacing(with_sides(flat, **sides)) == 0.0
 
 
+def test_small_macros_have_none(flat: FlatDesign) -> None:
+    hard, needed = flat.netlist.hard, 10 * spacing(flat)
+    for side, wanted in ((0.99 * needed, 0.0), (1.01 * needed, spacing(flat))):
+        sides = {name: getattr(flat.netlist, name).copy() for name in ("width", "height")}
+        for values in sides.values():
+            values[hard] = side
+        assert spacing(with_sides(flat, **sides)) == wanted
+
+
 def test_the_import_says_which_spacing_it_chose_unless_halos_are_zero_by_request(flat: FlatDesign) -> None:
     constraints, notices = constraints_of(flat)
     assert constraints.spacing == spacing(flat) > 0
@@ -71,14 +91,14 @@ def test_the_import_says_which_spacing_it_chose_unless_halos_are_zero_by_request
     assert any(f"{constraints.spacing:g} µm apart, for the rows between their halos" in notice for notice in notices)
 
 
-def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(flat: FlatDesign) -> None:
+def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(small: FlatDesign) -> None:
     def notices(share: float, *, fixed: bool) -> list[str]:
-        rows, placement = flat.floorplan.rows, flat.placement
-        cut = dataclasses.replace(flat.floorplan, rows=dataclasses.replace(rows, width=rows.width * share))
+        rows, placement = small.floorplan.rows, small.placement
+        cut = dataclasses.replace(small.floorplan, rows=dataclasses.replace(rows, width=rows.width * share))
         held = placement.fixed.copy()
-        held[flat.netlist.hard[1:]] = fixed
-        held[flat.netlist.hard[0]] = False
-        design = dataclasses.replace(flat, floorplan=cut, placement=dataclasses.replace(placement, fixed=held))
+        held[small.netlist.hard[1:]] = fixed
+        held[small.netlist.hard[0]] = False
+        design = dataclasses.replace(small, floorplan=cut, placement=dataclasses.replace(placement, fixed=held))
         return [notice for notice in constraints_of(design)[1] if "has no rows" in notice]
 
     assert notices(1.0, fixed=False) == []
