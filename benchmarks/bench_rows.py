@@ -22,7 +22,7 @@ from placement.flat.global_placement import place_cells
 from placement.flat.legalisation import legalise_cells
 from placement.flat.row_area import RowCounts, free_row_area, within_rows
 from placement.netlist.load import load
-from placement.report.metrics import make_table
+from placement.report.placement_metrics import make_table
 
 COLUMNS = ("placement", "pieces", "largest", "sliver sites", "global", "legal", "no place", "mean", "most", "CPU-s")
 

@@ -51,11 +51,8 @@ PROXY_WEIGHTS = CostConfig(name="proxy").weights()
 
 
 class CostMaps(NamedTuple):
-    """Where the cost comes from.
-
-    Attributes:
-        density: float64 [R, C], area of hard and soft macros over the gcell's area.
-        horizontal, vertical: float64 [R, C], routing demand over capacity, macro blockage included.
+    """Where the cost comes from, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing
+    demand over capacity in each direction, macro blockage included.
     """
 
     density: np.ndarray
@@ -220,12 +217,10 @@ class IncrementalCost:
 
     @property
     def costs(self) -> Costs:
-        """The cost of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def placement(self) -> Placement:
-        """A copy of the current placement."""
         x, y = np.empty_like(self._start.x), np.empty_like(self._start.y)
         orientation = np.empty_like(self._start.orientation)
         self._native.write_placement(x, y, orientation)
@@ -276,11 +271,9 @@ class IncrementalCost:
         before = self._history.pop()
         if self._native.pending:  # the last move: the engine still has its old state
             self._native.undo()
-        elif len(before) == 1:
-            self._native.move(*before[0])
-            self._native.accept()
-        else:
-            self._native.swap(before[0][0], before[1][0])
+            return self.costs
+        for node in before:
+            self._native.move(*node)
             self._native.accept()
         return self.costs
 

@@ -42,11 +42,8 @@ def save_episode(
 ) -> Path:
     """Writes the animation of a whole placement to a `.gif`, atomically; returns the path.
 
-    The cost under `weights` is shown at the end; an empty title is replaced by the design's name.
-
-    Raises:
-        DesignError: a node has no position.
-        OSError: the file cannot be written.
+    The cost under `weights` is shown at the end; an empty title is replaced by the design's name. Raises DesignError
+    where a node has no position.
     """
     costs = compute_costs(design, placement, weights=weights)
     ending = (
@@ -78,7 +75,6 @@ class _Episode:
             self.axes.add_collection(body)
 
     def frames(self, ending: str) -> Iterator[tuple[Image.Image, int]]:
-        """The frames, each with its duration in ms."""
         self.canvas.draw()
         self.clean = self.canvas.copy_from_bbox(self.figure.bbox)
         order = self.design.placing_order

@@ -23,7 +23,7 @@ from placement.flat.row_area import RowArea, RowCounts
 from placement.netlist.design import Design, Placement
 from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
-from placement.report.metrics import FullMetrics, Metrics, measure
+from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
 MAP_COLOURS = "viridis"
 
@@ -93,7 +93,6 @@ def canvas_figure(design: Design, placement: Placement, *, width: float = drawin
 
 
 def _costs_line(metrics: Metrics) -> str:
-    """The cost and its weighted components in one line."""
     costs, weights = metrics.costs, metrics.weights
     return (
         f"{weights.name} cost {costs.total:.4f} = {weights.wirelength:g} · {costs.wirelength_cost:.4f} wirelength + "

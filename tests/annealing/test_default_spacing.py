@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.annealing import search as search_module
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.edges import onto_edges
 from placement.annealing.legaliser import fits, legalise
 from placement.annealing.search import search

@@ -1,6 +1,9 @@
 // Row area and the legaliser of cells for Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -8,13 +11,13 @@
 
 #include "../rows/cell_legaliser.hpp"
 #include "../rows/row_area.hpp"
-#include "bindings.hpp"
 
 namespace nb = nanobind;
 
 namespace placement::flat {
 namespace {
 
+using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Boxes = nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 template <class Number>
