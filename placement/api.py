@@ -24,6 +24,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.export import export_placement
 from placement.netlist.files import write_whole
+from placement.netlist.flat_design import flat_or_none
 from placement.netlist.importing import (
     ChipFiles,
     ImportSettings,
@@ -177,7 +178,8 @@ def evaluate(
             minute on 100,000 cells; needs `design` as the name or path of an imported design.
 
     Returns:
-        `costs`, `legality`, `violations`, and with `full` also `full`: routed wirelength (µm), overflow (share).
+        `costs`, `legality`, `violations`, `rows` (of the name or path of an imported design), and with `full` also
+        `full`: routed wirelength (µm), overflow (share).
 
     Example:
         >>> metrics = placement.evaluate("toy6")
@@ -191,7 +193,8 @@ def evaluate(
     loaded = load(design) if isinstance(design, str) else design
     placement = loaded.initial if placement is None else placement
     weights = CostConfig(name=cost).weights() if isinstance(cost, str) else cost
-    metrics = measure(loaded, placement, weights=weights)
+    flat = flat_or_none(find(design).parent) if isinstance(design, str) else None
+    metrics = measure(loaded, placement, weights=weights, flat=flat)
     if not full:
         return metrics
     if not isinstance(design, str):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from placement.config import Amount, Rule, Settings, one_of, require
 from placement.engine import _native
+from placement.netlist.design import Design
 
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """The names of the moves; docs/explanation/search.md says what each does."""
@@ -45,7 +46,7 @@ class AnnealConfig(Settings, group="anneal."):
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             a fifth of it to refine
         rotate: also try orientations that swap width and height
-        spacing: µm between hard macros, and to blockages
+        spacing: µm between hard macros, and to blockages; null: what the import chose for cells to fit between them
         blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
         tidy: share of the cost that straightening the macros at the end may add; null: they are not straightened
         grid: µm, of hard macros' lower left corners at the end; 0: none
@@ -59,7 +60,7 @@ class AnnealConfig(Settings, group="anneal."):
     schedule: Literal["geometric", "adaptive"] = "geometric"
     initial_temperature: Annotated[float, Rule("above 0", lambda value: value > 0)] | None = None
     rotate: bool = False
-    spacing: Amount = 0.0
+    spacing: Amount | None = None
     blockages: tuple[_Corners, ...] = ()
     tidy: Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)] | None = None
     grid: Amount = 0.0
@@ -67,3 +68,7 @@ class AnnealConfig(Settings, group="anneal."):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
+
+    def spacing_in(self, design: Design) -> float:
+        """µm: the spacing, by default the design's own."""
+        return design.constraints.spacing if self.spacing is None else self.spacing

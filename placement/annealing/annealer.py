@@ -66,7 +66,7 @@ class Annealer:
         blockages = [list(blockage) for blockage in config.blockages]
         try:
             self._native = _native.Annealer(
-                native_design(design), start.x, start.y, start.orientation, tuple(weights), config.spacing,
+                native_design(design), start.x, start.y, start.orientation, tuple(weights), config.spacing_in(design),
                 config.rotate, blockages, config.soft_moves, seed,
             )  # fmt: skip
         except ValueError as error:

@@ -40,7 +40,9 @@ class RowPacker:
         canvas = design.canvas
         axes = (1, 0) if upright else (0, 1)
         self._width, self._height = (sides[axis] for axis in axes)
-        gaps = [max(config.spacing, 2 * float(halo[design.placing_order].max(initial=0.0))) for halo in halos]
+        gaps = [
+            max(config.spacing_in(design), 2 * float(halo[design.placing_order].max(initial=0.0))) for halo in halos
+        ]
         self._gap, self._row_gap = (gaps[axis] for axis in axes)
         self._across, self._up = ((canvas.width, canvas.height)[axis] for axis in axes)
         self._cell = canvas.cell_width if upright else canvas.cell_height
@@ -91,7 +93,9 @@ class RowPacker:
         _exchange(design, x, y, like)
         placement = design.initial.moved(order, x[order], y[order])
         try:
-            return legalise(design, placement, spacing=self._config.spacing, blockages=self._config.blockages)
+            return legalise(
+                design, placement, spacing=self._config.spacing_in(design), blockages=self._config.blockages
+            )
         except NoLegalPlacement:
             return None
 

@@ -28,12 +28,14 @@ from placement.annealing.anneal_config import (
     AnnealConfig,
 )
 from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
+from placement.annealing.edges import onto_edges
 from placement.annealing.legaliser import legalise
-from placement.annealing.starts import Start, affordable, legal, make_starts
+from placement.annealing.starts import Start, affordable, legal, make_starts, with_spacing
 from placement.annealing.tidying import straighten
 from placement.config import require
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
@@ -169,18 +171,19 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         threads=threads, seed=seed, round_moves=round_moves,
     )  # fmt: skip
     run = _Run(design, config, about, watch)
-    make = partial(Annealer, design, config=config, weights=weights)
     *seeds, entrant_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
-    found = run.load()
+    found, begun = run.load(), time.thread_time()
+    if found is None:
+        entrants = given or _own_starts(design, config, start_seed, weights, seconds=about["seconds"], moves=main_moves)
+    begins = [best for best, _, _ in found] if found is not None else [entrant.placement for entrant in entrants]
+    by_default, config = config.spacing is None, with_spacing(design, config, begins)
+    make = partial(Annealer, design, config=config, weights=weights)
     if found is not None:
         annealers = [make(best, seed=0) for best, _, _ in found]
         for annealer, (_, current, state) in zip(annealers, found, strict=True):
             annealer.restart(current)
             annealer.resume(state)
     else:
-        begun = time.thread_time()
-        affordable_config, count = affordable(design, config, about["seconds"], main_moves)
-        entrants = given or make_starts(design, affordable_config, start_seed, weights, electrostatic=count)
         annealers = [make(entrant.placement, seed=entrant_seed) for entrant in entrants]
         run.begin([entrant.name for entrant in entrants], annealers, time.thread_time() - begun)
     if run.state.entrants:
@@ -197,8 +200,10 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         )  # fmt: skip
         finished, best = straight.finished, straight.placement
         run.add(straight.seconds, straight.moves, compute_costs(design, best, weights=weights).total)
+    if by_default:
+        best = onto_edges(design, best, spacing=config.spacing_in(design), blockages=config.blockages)
     if config.grid > 0:
-        best = legalise(design, best, spacing=config.spacing, blockages=config.blockages, grid=config.grid)
+        best = legalise(design, best, spacing=config.spacing_in(design), blockages=config.blockages, grid=config.grid)
     if finished and watch.folder is not None:
         (watch.folder / STATE_NAME).unlink(missing_ok=True)
     tallies = {
@@ -207,6 +212,19 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
     }
     history = tuple(Point(*point) for point in run.state.history)
     return SearchResult(best, compute_costs(design, best, weights=weights), run.state.start, history, tallies, finished)
+
+
+def _own_starts(
+    design: Design, config: AnnealConfig, seed: int, weights: CostWeights, *, seconds: float | None, moves: int | None
+) -> list[Start]:
+    """The starts of a search; without the design's own spacing if there are none with it."""
+    chosen, count = affordable(design, with_spacing(design, config, ()), seconds, moves)
+    try:
+        return make_starts(design, chosen, seed, weights, electrostatic=count)
+    except DesignError:
+        if config.spacing is not None or not design.constraints.spacing:
+            raise
+    return make_starts(design, dataclasses.replace(chosen, spacing=0.0), seed, weights, electrostatic=count)
 
 
 def search_identity(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:

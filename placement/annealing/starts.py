@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.annealing.anneal_config import SOFT_PLACER, STARTS, AnnealConfig
-from placement.annealing.legaliser import NoLegalPlacement, legalise
+from placement.annealing.legaliser import NoLegalPlacement, fits, legalise
 from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matrix
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
@@ -101,8 +101,33 @@ def affordable(
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    """`placement` with its hard macros moved clear of each other and of what `config` names; raises as `legalise`."""
-    return legalise(design, placement, spacing=config.spacing, blockages=config.blockages)
+    """`placement` with its hard macros moved clear of each other and of what `config` names.
+
+    The design's own spacing is kept if a placement with it is found, one that `config` gives in any case. Raises as
+    `legalise`.
+    """
+    try:
+        return legalise(design, placement, spacing=config.spacing_in(design), blockages=config.blockages)
+    except NoLegalPlacement:
+        if config.spacing is not None or not design.constraints.spacing:
+            raise
+    return legalise(design, placement, blockages=config.blockages)
+
+
+def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Placement]) -> AnnealConfig:
+    """`config` with a spacing: its own; by default the design's, but none if placements to begin with do not keep it.
+
+    Args:
+        design: whose placements they are.
+        config: the settings of a search.
+        placements: legal ones.
+    """
+    spacing = config.spacing_in(design)
+    if config.spacing is None and not all(
+        fits(design, one, spacing=spacing, blockages=config.blockages) for one in placements
+    ):
+        spacing = 0.0
+    return dataclasses.replace(config, spacing=spacing)
 
 
 def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig) -> list[Start]:
@@ -193,7 +218,7 @@ def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Ge
     for number in range(count):
         seed = int(generator.integers(2**31))
         try:
-            placed = place_design(design, spacing=config.spacing, blockages=config.blockages, seed=seed)
+            placed = place_design(design, spacing=config.spacing_in(design), blockages=config.blockages, seed=seed)
             yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
         except DesignError:  # too little whitespace for the method; others may do
             continue

@@ -303,6 +303,7 @@ def _evaluate_fully(name: str, task: Task) -> Outcome:
     found = full.metrics
     text = (
         f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
-        f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
+        f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.cells_without_place} cells without "
+        f"a place, {found.flat_seconds:.1f} CPU s"
     )
     return Outcome(None, text, Cells.of(full.placed.flat, full.placed.placement, "placed by the full evaluation"))

@@ -58,6 +58,7 @@ FULL_COLUMNS = {
     "flat wire-\nlength, µm": "flat_wirelength",
     "routed wire-\nlength, µm": "routed_wirelength",
     "best\nrouted": "best_routed_wirelength",
+    "no\nplace": "cells_without_place",
     "overflow": "overflow",
     "density\noverflow": "density_overflow",
     "hot\nspots": "hot_spots",
@@ -70,6 +71,7 @@ FORMATS = {
     "wirelength_gap": ".1%",
     "flat_seconds": ",.1f",
     **dict.fromkeys(("flat_wirelength", "routed_wirelength", "best_routed_wirelength", "hot_spots"), ",.0f"),
+    "cells_without_place": ",.0f",
 }
 """Of a row's numbers that are not written with four decimals."""
 
@@ -298,7 +300,10 @@ def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None
     columns = FULL_COLUMNS if is_full else COLUMNS
     caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
     if is_full:
-        caption = "means of the seeds; illegal: overlaps and macros outside; seconds: CPU time of the full evaluation"
+        caption = (
+            "means of the seeds; illegal: overlaps and macros outside; no place: cells for which there is none near; "
+            "seconds: CPU time of the full evaluation"
+        )
     if optimum is not None and weights.density == weights.congestion == 0:
         columns = {name: key for name, key in columns.items() if name not in ("density", "congest.")}
         columns |= {"gap": "wirelength_gap"}

@@ -69,11 +69,18 @@ class PlacedCells(NamedTuple):
         return np.concatenate((np.zeros((0, 4, 2)), *corners)) - [core.x_low, core.y_low]
 
 
+class LegalisedCells(NamedTuple):
+    """A placement with all its standard cells on sites of rows, and how many of them have no place."""
+
+    cells: PlacedCells
+    without_place: int
+
+
 class FullEvaluation(NamedTuple):
     """What the full evaluation of a placement found.
 
     In `placed` the cells are as near to each other as they may be, which gives the flat wirelength; `route` is with the
-    cells spread as a flow leaves them.
+    cells spread as a flow leaves them, and legalised.
     """
 
     metrics: FullMetrics
@@ -112,6 +119,14 @@ class FullEvaluator:
         """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
         return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
+    def legalised(self, placed: PlacedCells) -> LegalisedCells:
+        """The cells of `place` or `spread` on sites of rows; as they are if the floorplan has no rows."""
+        legal = self._evaluator.legalised(placed.result)
+        if legal is None:
+            return LegalisedCells(placed, 0)
+        result = placed.result._replace(placement=legal.placement, wirelength=legal.wirelength)
+        return LegalisedCells(placed._replace(result=result), legal.without_place)
+
     def evaluate(
         self,
         placement: Placement,
@@ -128,16 +143,23 @@ class FullEvaluator:
         found = self._evaluator.evaluate(
             placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
-        dense, spread, route = found.dense, found.spread, found.route
+        dense, spread, legal, route = found.dense, found.spread, found.legal, found.route
         metrics = FullMetrics(
             flat_wirelength=dense.wirelength,
             density_overflow=max(dense.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
             overflow=route.overflow,
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
-            flat_seconds=dense.seconds + spread.seconds + route.seconds,
+            flat_seconds=dense.seconds + spread.seconds + route.seconds + (legal.seconds if legal else 0.0),
             flat_converged=dense.converged and spread.converged,
             cell_utilization=found.cell_utilization,
+            global_routed_wirelength=found.global_route.routed_wirelength,
+            legal_wirelength=legal.wirelength if legal else spread.wirelength,
+            spread_wirelength=spread.wirelength,
+            middle_wirelength=found.from_middle.wirelength if found.from_middle else 0.0,
+            cells_without_place=legal.without_place if legal else 0,
+            mean_displacement=legal.mean_displacement if legal else 0.0,
+            most_displacement=legal.most_displacement if legal else 0.0,
         )
         return FullEvaluation(metrics, self._placed(dense), route)
 
@@ -214,7 +236,7 @@ class KeptEvaluations:
     def __init__(self, name: str, design: Design) -> None:
         self._evaluator, self._design = FullEvaluator(name, design), design
         rules = design.constraints
-        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL)).encode(), rules.halo, rules.blockages)
+        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL, "legal")).encode(), rules.halo, rules.blockages)
         self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
 
     def evaluate(

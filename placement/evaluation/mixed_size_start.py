@@ -52,7 +52,7 @@ def mixed_size_start(
     design = ready(design)
     flat = read_flat(find(name).parent)
     core = core_of(flat, design)
-    halo = np.where(np.isin(np.arange(flat.netlist.num_nodes), flat.netlist.hard), config.spacing / 2, 0.0)
+    halo = np.where(np.isin(np.arange(flat.netlist.num_nodes), flat.netlist.hard), config.spacing_in(design) / 2, 0.0)
     core = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), halo[:, None]))
     settings = dataclasses.replace(SETTINGS, seed=seed)
     orientation = flat.placement.orientation.copy()

@@ -19,6 +19,7 @@ from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, Pl
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
+from placement.netlist.flat_design import flat_or_none
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
@@ -55,11 +56,12 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
             f"{config.weights.name} cost {cost:.6f} → {found.costs.total:.6f}"
         )
-    metrics, folder = measure(design, placement, weights=config.weights), config.folder(design, Path(name).stem)
+    assert config.design is not None
+    metrics = measure(design, placement, weights=config.weights, flat=flat_or_none(find(config.design).parent))
+    folder = config.folder(design, Path(name).stem)
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
 
-        assert config.design is not None
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
@@ -92,6 +94,8 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
         figure = plots.plot_placement(design, placement, weights=metrics.weights, title=found.title)
         style.save_figure(figure, folder / "placement.png")
         style.save_figure(plots.plot_maps(design, placement, title=found.title), folder / "maps.png")
+        if metrics.rows is not None:
+            style.save_figure(plots.plot_rows(design, placement, metrics.rows, title=found.title), folder / "rows.png")
     if config.draws_animation:
         from placement.report import animation
 

@@ -25,12 +25,13 @@ from placement.annealing.search import Point, SearchResult, Watch, search, searc
 from placement.annealing.starts import Start, legal, refinement_starts
 from placement.engine.costs import compute_costs
 from placement.evaluation.placements import Found, check_out, has_macro_places, load_placement, write_results
-from placement.evaluation.settings import LegaliseConfig, SearchConfig
+from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
+from placement.netlist.flat_design import flat_or_none
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import load
+from placement.netlist.load import find, load
 from placement.report.placement_metrics import Metrics, make_table, measure, metrics_table
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
@@ -73,7 +74,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             raise KeyboardInterrupt
         best, table = found[0], candidates_table(found)
         described |= {"candidate": best.number, "candidates": len(found)}
-        metrics = measure(design, best.placement, weights=config.weights)
+        metrics = _measured(design, best.placement, config)
         if not stopped.is_set():
             from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
 
@@ -95,7 +96,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
                     folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
                 ),
             )
-        metrics, table = measure(design, best.placement, weights=config.weights), moves_table(result)
+        metrics, table = _measured(design, best.placement, config), moves_table(result)
         if not result.finished:
             console.print(STOPPED)
     console.print(metrics_table(metrics, title))
@@ -115,12 +116,18 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     if config.grid > 0:
         placement = legalise(design, clear, spacing=config.spacing, blockages=rules.blockages, grid=config.grid)
         console.print(f"onto a grid of {config.grid:g} µm: {displaced(clear, placement)}", soft_wrap=True)
-    metrics = measure(design, placement, weights=config.weights)
+    metrics = _measured(design, placement, config)
     title = f"{design.name}: {name}, made legal"
     console.print(metrics_table(metrics, title))
     found = Found(design, placement, metrics, title, {"search": "legalise", "placement": name})
     write_results(config.folder(design, f"{name}-legalise"), found, config, console)
     return metrics
+
+
+def _measured(design: Design, placement: Placement, config: PlacementSettings) -> Metrics:
+    """With the row area, if the design that the settings name has a flat netlist."""
+    flat = None if config.design is None else flat_or_none(find(config.design).parent)
+    return measure(design, placement, weights=config.weights, flat=flat)
 
 
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
@@ -202,8 +209,9 @@ def moves_table(result: SearchResult) -> Table:
 class Candidate(NamedTuple):
     """A search's result, a placement of the clustered design.
 
-    `flat_wirelength` (µm, half perimeters) is with all cells placed by `FullEvaluator.spread`; `spread` says whether it
-    converged. `beyond_tracks` is in µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
+    `flat_wirelength` (µm, half perimeters) is with all cells placed by `FullEvaluator.spread`, and legalised; `spread`
+    says whether they converged, `without_place` how many cells have no place. `beyond_tracks` is in µm of wire that the
+    tracks do not hold, by the nets' boxes on gcells of 10 µm.
     """
 
     number: int
@@ -213,6 +221,7 @@ class Candidate(NamedTuple):
     moves: int
     flat_wirelength: float
     spread: bool
+    without_place: int
     beyond_tracks: float
     placement: Placement
 
@@ -273,8 +282,8 @@ def find_best(
 
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, the best first: those whose cells spread as they should, then by their score."""
-    return sorted(found, key=lambda one: (not one.spread, one.score, one.number))
+    """The candidates, the best first: those whose cells spread and find a place, then by their score."""
+    return sorted(found, key=lambda one: (not one.spread, one.without_place > 0, one.score, one.number))
 
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
@@ -282,9 +291,9 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
     rows = []
     for one in found:
         wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
-        figures = f"{one.cost:.5f}", wires, f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
+        figures = f"{one.cost:.5f}", wires, str(one.without_place), f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
         rows.append([str(one.number), one.start, *figures])
-    columns = ("no.", "start", "cost", "flat, µm", "beyond tracks, µm", "CPU-s")
+    columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", "CPU-s")
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -321,11 +330,12 @@ def _find(
     found.append((name, placement, evaluator.spread(placement, stopped=stopped), result.seconds, result.moves))
     candidates = []
     for name, placement, placed, seconds, moves in found:
-        cost, cells = compute_costs(design, placement, weights=weights).total, placed.result
-        beyond = wire_beyond_tracks(design, placed)
-        candidates.append(
-            Candidate(number, name, cost, seconds, moves, cells.wirelength, cells.converged, beyond, placement)
+        cost, (cells, without_place) = (
+            compute_costs(design, placement, weights=weights).total,
+            evaluator.legalised(placed),
         )
+        figures = cells.result.wirelength, cells.result.converged, without_place, wire_beyond_tracks(design, cells)
+        candidates.append(Candidate(number, name, cost, seconds, moves, *figures, placement))
     return ranked(candidates)[0]
 
 

@@ -48,3 +48,18 @@ def gather(
     mean_x: np.ndarray,
     mean_y: np.ndarray,
 ) -> None: ...
+def free_runs(
+    x: np.ndarray, y: np.ndarray, height: np.ndarray, site: np.ndarray, sites: np.ndarray, boxes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+def legalise(
+    x: np.ndarray,
+    y: np.ndarray,
+    height: np.ndarray,
+    site: np.ndarray,
+    sites: np.ndarray,
+    boxes: np.ndarray,
+    cell_x: np.ndarray,
+    cell_y: np.ndarray,
+    cell_width: np.ndarray,
+    cell_height: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...

@@ -1,4 +1,4 @@
-"""The full evaluation of a macro placement: all standard cells placed around the macros, and their routing estimated.
+"""The full evaluation of a macro placement: all standard cells placed around the macros, legalised and routed.
 
 Where macros divide the core, cells that begin in its middle may end in an order that costs 14% more than necessary. So
 clusters are placed around the macros first; dense cells begin there, and spread cells from the dense ones. Around other
@@ -28,7 +28,9 @@ from placement.flat.global_placement import (
     place_cells,
     spread_cells,
 )
+from placement.flat.legalisation import LegalCells, legalise_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
+from placement.flat.row_area import within_rows
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -43,13 +45,19 @@ class FlatEvaluation(NamedTuple):
     Attributes:
         dense: the cells as near to each other as they may be; the shorter of two starts.
         spread: the cells as a flow leaves them (`spread_cells`); the shortest of up to three starts.
-        route: the routing estimate of the spread cells.
+        legal: the spread cells on sites of rows; None if the floorplan has no rows.
+        from_middle: as `legal`, of the start in the middle of the core alone; None if that failed, too.
+        route: the routing estimate of the legal cells; of the spread ones where there are no rows.
+        global_route: that of the spread cells.
         cell_utilization: the cells' area over the whitespace clear of macros and PDN channels.
     """
 
     dense: CellPlacement
     spread: CellPlacement
+    legal: LegalCells | None
+    from_middle: LegalCells | None
     route: RoutingEstimate
+    global_route: RoutingEstimate
     cell_utilization: float
 
 
@@ -79,7 +87,7 @@ class FlatEvaluator:
         settings: PlacerSettings | None = None,
     ) -> None:
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
-        self._core = core_of(flat, design)
+        self._core = within_rows(core_of(flat, design), flat.floorplan.rows)
         self._settings = settings or PlacerSettings()
         self._warm = dataclasses.replace(self._settings, balance=WARM_BALANCE)
         if len(cluster) != flat.netlist.num_nodes:
@@ -129,12 +137,24 @@ class FlatEvaluator:
         # From the middle nothing else holds the cells to `dense`.
         limit = SCATTERED * dense[0].wirelength
         spread = _shortest([one._replace(converged=one.converged and one.wirelength <= limit) for one in found])
+        legal = self.legalised(spread)
+        resources = RoutingResources.of(self._design.canvas)
+        routes = [
+            route_estimate(netlist, one.placement, self._core, resources) for one in (spread, legal) if one is not None
+        ]
         return FlatEvaluation(
             _shortest(dense),
             spread._replace(seconds=spread.seconds + seconds),
-            route_estimate(netlist, spread.placement, self._core, RoutingResources.of(self._design.canvas)),
+            legal,
+            self.legalised(found[-1]) if len(found) == len(attempts) else None,
+            routes[-1],
+            routes[0],
             cell_utilization(netlist, spread.placement, self._core, channel=channel),
         )
+
+    def legalised(self, cells: CellPlacement) -> LegalCells | None:
+        """A global placement's cells on sites of rows; None if the floorplan has no rows."""
+        return legalise_cells(self.flat.netlist, cells.placement, self._core, self.flat.floorplan.rows)
 
     def dense(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells as near to each other as they may be; arguments as of `evaluate`."""

@@ -73,6 +73,8 @@ class Constraints:
         orientations: uint8 [N], the set of allowed orientations of each node.
         grid: where lower left corners may lie.
         port_keepout: the least distance of a macro from a port, on one axis at least.
+        spacing: the least distance of movable hard macros that searches keep by default (`AnnealConfig.spacing`), for
+            cells to fit between them. A default is no constraint: it makes no placement illegal.
 
     Example:
         >>> design = placement.load("toy6")
@@ -90,6 +92,7 @@ class Constraints:
     orientations: np.ndarray
     grid: SnapGrid = SnapGrid()
     port_keepout: float = 0.0
+    spacing: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
@@ -118,8 +121,9 @@ class Constraints:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise DesignError(f"region {twice!r} is there twice: give every region another name")
-        if not 0 <= self.port_keepout <= LARGEST:
-            raise DesignError(f"port_keepout: {self.port_keepout} must be at least 0 µm and at most {LARGEST:g}")
+        for field in ("port_keepout", "spacing"):
+            if not 0 <= getattr(self, field) <= LARGEST:
+                raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 µm and at most {LARGEST:g}")
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
@@ -140,7 +144,7 @@ class Constraints:
 
     def as_bytes(self) -> bytes:
         """The content as bytes, to compare sets of constraints; empty if there are none."""
-        if not self.any:
+        if not (self.any or self.spacing):
             return b""
         plain = [
             self.halo.tolist(),
@@ -149,6 +153,7 @@ class Constraints:
             self.orientations.tolist(),
             dataclasses.astuple(self.grid),
             self.port_keepout,
+            *([self.spacing] if self.spacing else []),
         ]
         return repr(plain).encode()
 

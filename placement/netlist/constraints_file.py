@@ -22,7 +22,7 @@ from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
 _FORMAT_VERSION = 1
-_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout")
+_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "spacing")
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
@@ -122,6 +122,7 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
         orientations=allowed,
         grid=SnapGrid(*_pair("pitch", grid.get("pitch", [0, 0])), *_pair("offset", grid.get("offset", [0, 0]))),
         port_keepout=_number("port_keepout", values.get("port_keepout", 0.0)),
+        spacing=_number("spacing", values.get("spacing", 0.0)),
     )
 
 
@@ -181,7 +182,7 @@ def _rectangles(what: str, values: Any) -> np.ndarray:
 
 def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
     """Writes a design's constraints, entirely or not at all; no file if there are none. Raises OSError."""
-    if constraints.any:
+    if constraints.any or constraints.spacing:
         write_whole(path, constraints_text(netlist, constraints))
     else:
         Path(path).unlink(missing_ok=True)
@@ -215,6 +216,8 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
         entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
     if constraints.port_keepout > 0:
         entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
+    if constraints.spacing > 0:
+        entries.append(f'"spacing": {json.dumps(constraints.spacing)}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 

@@ -215,6 +215,12 @@ def require_flat(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
+def flat_or_none(folder: str | os.PathLike[str]) -> FlatDesign | None:
+    """The flat design in a design's folder; None if there is none. Raises DesignError if it cannot be read."""
+    path = Path(folder) / FLAT_NAME
+    return read_flat(path) if path.is_file() else None
+
+
 def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
     """The flat design in a file that `write_flat` wrote, or in a design's folder.
 

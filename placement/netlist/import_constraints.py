@@ -23,10 +23,13 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
 from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
+from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
+_MISSING = 0.01
+"""The share of the core without rows that is worth a notice."""
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -68,22 +71,25 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
 
     From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
+    From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
     partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
     regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
+    From rows and cells: the spacing.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
             snap to, or as `Constraints`.
     """
     chosen = settings or ConstraintSettings()
-    notices: list[str] = []
+    notices, halo = _missing_rows(flat), _halos(flat, chosen)
     constraints = Constraints(
-        halo=_halos(flat, chosen),
+        halo=halo,
         blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
         orientations=_orientations(flat, chosen, notices),
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
+        spacing=_spacing(flat, chosen, halo, notices),
     )
     return constraints, tuple(notices)
 
@@ -113,6 +119,33 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
     for pattern, sides in settings.halos.items():
         halo[matching(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
+
+
+def _missing_rows(flat: FlatDesign) -> list[str]:
+    """A notice if a part of the core has no rows and no fixed macro."""
+    rows, core, netlist = flat.floorplan.rows, flat.floorplan.core, flat.netlist
+    fixed = netlist.hard[flat.placement.fixed[netlist.hard]]
+    if not len(rows) or len(fixed) == len(netlist.hard):
+        return []
+    has_rows, has_macros = (rows.width * rows.height).sum(), (netlist.width * netlist.height)[fixed].sum()
+    missing = float(core.area - has_rows - has_macros)
+    if missing <= _MISSING * core.area:
+        return []
+    return [
+        f"{missing / core.area:.1%} of the core has no rows, as where rows were cut around macros: wherever macros are "
+        "moved, no cell is placed there until the rows are made anew"
+    ]
+
+
+def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
+    """What cells need between macros, unless the settings say that macros have no halos."""
+    if settings.halo is not None and not halo.any():
+        return 0.0
+    spacing = spacing_for_cells(flat, halo)
+    if spacing:
+        why = "for the rows between their halos to be connected" if halo.any() else "for cells to fit between them"
+        notices.append(f"searches keep macros {spacing:g} µm apart, {why}, unless anneal.spacing is given")
+    return spacing
 
 
 def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:

@@ -27,10 +27,14 @@ from placement.engine.costs import (
     violations,
 )
 from placement.engine.tidiness import Tidiness, tidiness
+from placement.flat.legalisation import MOST_ROWS, MOST_SITES
 from placement.flat.problem import MOST_UTILIZATION
+from placement.flat.row_area import RowArea, RowCounts, free_row_area
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
+from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import DENSITY
+from placement.netlist.spacing_for_cells import SLIVER
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
@@ -53,15 +57,16 @@ _TIDINESS = {
     "corners_free": "of the canvas's corners",
 }
 _ALARM = "bold red"
+_WHOLE = 0.98  # of the free sites, in one piece; less is worth a warning
 
 
 class FullMetrics(NamedTuple):
     """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`).
 
     Attributes:
-        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins.
+        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, the cells placed densely and not legalised.
         density_overflow: share of the cells' area that exceeds the free area of its bins.
-        routed_wirelength: µm, estimated, detours included.
+        routed_wirelength: µm, estimated, detours included, after the spread cells are legalised.
         overflow: share of the routing demand beyond capacity.
         hot_spots: gcells with more demand than capacity in either direction.
         flat_seconds: CPU seconds of the evaluation.
@@ -69,6 +74,13 @@ class FullMetrics(NamedTuple):
         cell_utilization: the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs
             `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. 0 in results
             of earlier versions.
+        global_routed_wirelength: µm, as `routed_wirelength`, but before legalisation.
+        legal_wirelength: µm, half perimeters of the legalised cells.
+        spread_wirelength: µm, half perimeters of the same cells before.
+        middle_wirelength: µm, as `legal_wirelength`, of cells that began in the middle of the core alone, as placers of
+            flows begin; 0 if that failed.
+        cells_without_place: cells that find no free sites as near as a legaliser looks for them (`legalisation`).
+        mean_displacement, most_displacement: µm, of cells by legalisation.
     """
 
     flat_wirelength: float
@@ -79,13 +91,21 @@ class FullMetrics(NamedTuple):
     flat_seconds: float
     flat_converged: bool = True
     cell_utilization: float = 0.0
+    global_routed_wirelength: float = 0.0
+    legal_wirelength: float = 0.0
+    spread_wirelength: float = 0.0
+    middle_wirelength: float = 0.0
+    cells_without_place: int = 0
+    mean_displacement: float = 0.0
+    most_displacement: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
     """A placement's exact costs under `weights`, its overlaps and macros outside the canvas, and violated constraints.
 
-    `full` is the full evaluation, if it was requested.
+    `rows` is the row area that the macros leave, if the flat design is known and has rows; `full` is the full
+    evaluation, if it was requested.
     """
 
     design: Design
@@ -94,21 +114,35 @@ class Metrics:
     legality: Legality
     violations: Violations
     tidiness: Tidiness
+    rows: RowArea | None = None
     full: FullMetrics | None = None
 
 
-def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
-    """The metrics of `placement` (None: the design's own); raises DesignError if a node has no position."""
+def measure(
+    design: Design,
+    placement: Placement | None = None,
+    *,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    flat: FlatDesign | None = None,
+) -> Metrics:
+    """The metrics of `placement` (None: the design's own), with the row area if the flat design is given.
+
+    Raises:
+        DesignError: a node has no position, or the flat design has other macros.
+    """
     costs = compute_costs(design, placement, weights=weights)
+    rows = None if flat is None else free_row_area(flat, design, design.initial if placement is None else placement)
     return Metrics(
-        design, costs, weights, legality(design, placement), violations(design, placement), tidiness(design, placement)
-    )
+        design, costs, weights, legality(design, placement), violations(design, placement),
+        tidiness(design, placement), rows,
+    )  # fmt: skip
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: the cost's name, the cost, wirelength (µm), the cost's components, overlaps, outside.
 
-    The counts of violated constraints follow if the design has any, and the full evaluation if there is one.
+    The counts of violated constraints follow if the design has any, the row area if it is known, and the full
+    evaluation if there is one.
     """
     broken = metrics.violations._asdict() if metrics.design.constraints.any else {}
     return {
@@ -116,6 +150,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
         **metrics.legality._asdict(),
         **{_RULES[field][0]: count for field, count in broken.items()},
         "tidiness": metrics.tidiness._asdict(),
+        **({} if metrics.rows is None else RowCounts.of(metrics.rows)._asdict()),
         **({} if metrics.full is None else metrics.full._asdict()),
     }
 
@@ -151,6 +186,8 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     for name, meaning in _TIDINESS.items():
         table.add_row(name.replace("_", " "), f"{getattr(metrics.tidiness, name):.0%}", meaning)
     table.add_section()
+    if metrics.rows is not None:
+        _add_rows(table, RowCounts.of(metrics.rows))
     if metrics.full is not None:
         _add_full(table, metrics.full)
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
@@ -164,6 +201,18 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         f"of the canvas, soft macros as large as drawn; hard macros {share[netlist.hard].sum():.1%}",
     )
     return table
+
+
+def _add_rows(table: Table, rows: RowCounts) -> None:
+    table.add_row(
+        "pieces of row area",
+        str(rows.row_pieces),
+        f"the largest has {rows.largest_piece:.1%} of the sites",
+        style=_ALARM if rows.largest_piece < _WHOLE else "",
+    )
+    share = rows.sliver_sites / max(1, rows.free_sites)
+    meaning = f"in runs of fewer than {SLIVER}; {share:.2%} of {rows.free_sites:,} free sites"
+    table.add_row("sliver sites", f"{rows.sliver_sites:,}", meaning, end_section=True)
 
 
 def _add_full(table: Table, full: FullMetrics) -> None:
@@ -180,7 +229,22 @@ def _add_full(table: Table, full: FullMetrics) -> None:
         f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most",
         style=_ALARM if full.cell_utilization > MOST_UTILIZATION else "",
     )
-    table.add_row("routed wirelength", f"{full.routed_wirelength:,.0f}", "µm, estimated, detours included")
+    table.add_row(
+        "cells without a place",
+        str(full.cells_without_place),
+        f"of a legaliser that looks {MOST_SITES} sites and {MOST_ROWS} rows far",
+        style=_ALARM if full.cells_without_place else "",
+    )
+    table.add_row("displacement", f"{full.mean_displacement:.2f}", f"µm, mean; {full.most_displacement:.1f} at most")
+    table.add_row("legal wirelength", f"{full.legal_wirelength:,.0f}", f"µm; {full.spread_wirelength:,.0f} before")
+    table.add_row(
+        "from the middle", f"{full.middle_wirelength:,.0f}", "µm, legal, if cells begin as placers of flows do"
+    )
+    table.add_row(
+        "routed wirelength",
+        f"{full.routed_wirelength:,.0f}",
+        f"µm, estimated, detours included; {full.global_routed_wirelength:,.0f} before legalisation",
+    )
     table.add_row("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity")
     table.add_row("hot spots", str(full.hot_spots), "gcells with more demand than capacity")
     table.add_row("full evaluation", f"{full.flat_seconds:.1f}", "CPU seconds", end_section=True)

@@ -16,9 +16,12 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.markers import MarkerStyle
+from matplotlib.patches import Patch
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
+from placement.flat.row_area import RowArea, RowCounts
 from placement.netlist.design import Design, Placement
+from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
@@ -28,6 +31,7 @@ MapPanel = tuple[str, np.ndarray, float, str]
 """A map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
 
 _CLUSTER_COLOURS = 20  # in Matplotlib's tab20
+_LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # colour of the largest piece of row area; pieces with a colour each
 _NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
 _ROUTING_LIMIT = 1.5  # end of the colour scale of demand over capacity, the same in all pictures
 _MOST_BESIDE = 6  # placements in one row
@@ -120,6 +124,35 @@ def placement_legend(figure: Figure, design: Design, placement: Placement, *, ma
         entries.append(drawing.marker_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
     columns = len(entries) if len(entries) <= 4 else 3
     style.foot_legend(figure, entries, ncols=columns, handlelength=1.4, columnspacing=1.6)
+
+
+def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str = "") -> Figure:
+    """The row area beside the hard macros: each piece in a colour of its own, slivers in another; `title` as above."""
+    figure, axes = canvas_figure(design, placement)
+    boxes = np.stack([area.x_low, area.y_low, area.x_high, area.y_high], axis=1)
+    corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
+    palette = [colormaps["tab20"](number) for number in range(_CLUSTER_COLOURS)]
+    slivers, counts = area.sites < SLIVER, RowCounts.of(area)
+    entries = []
+    for piece in range(min(counts.row_pieces, _MOST_PIECES)):
+        last = piece == _MOST_PIECES - 1
+        chosen = ~slivers & ((area.piece >= piece) if last else (area.piece == piece))
+        name = f"{counts.row_pieces - piece} smaller ones" if last and counts.row_pieces > _MOST_PIECES else "a piece"
+        label = f"the largest piece ({counts.largest_piece:.1%})" if piece == 0 else name
+        entries.append(_draw_runs(axes, corners[chosen], _LARGEST_PIECE if piece == 0 else palette[2 * piece], label))
+    entries.append(_draw_runs(axes, corners[slivers], style.INK, f"slivers ({counts.sliver_sites:,} sites)"))
+    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
+        axes.add_collection(drawing.hard_bodies(design, placement, nodes, look)[0])
+    pieces = "one piece" if counts.row_pieces == 1 else f"{counts.row_pieces:,} pieces"
+    style.head(figure, title or design.name, f"row area in {pieces}, {counts.free_sites:,} sites")
+    style.foot_legend(figure, entries, ncols=min(4, len(entries)), handlelength=1.4, columnspacing=1.6)
+    return figure
+
+
+def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patch:
+    """Draws boxes (float64 [·, 4, 2]) without gaps between rows; returns their entry of a legend."""
+    axes.add_collection(PolyCollection(list(corners), facecolors=[colour], edgecolors="face", linewidths=0.2, zorder=2))
+    return Patch(facecolor=colour, label=label)
 
 
 def plot_maps(design: Design, placement: Placement | None = None, *, title: str = "") -> Figure:

@@ -98,9 +98,11 @@ def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
 def test_cells_that_did_not_spread_lose_to_any_that_did() -> None:
     design = load("toy6")
     short, long = (
-        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, design.initial)
+        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0, 0.0, design.initial)
         for number, wirelength, spread in ((0, 90.0, False), (1, 100.0, True))
     )
     assert ranked((short, long)) == [long, short]
+    without = long._replace(number=2, flat_wirelength=95.0, without_place=3)
+    assert ranked((without, short, long)) == [long, without, short]
     table = candidates_table([long, short])
     assert list(table.columns[3].cells) == ["100", "90, not spread"]

@@ -29,10 +29,18 @@ def test_the_full_evaluation_is_in_table_json_and_pictures(
     assert 0 <= found["overflow"] < 1
     assert found["density_overflow"] < 0.1
     assert found["flat_converged"] is True
+    assert found["cells_without_place"] == 0
+    assert 0 < found["mean_displacement"] < found["most_displacement"]
+    assert 0 < found["spread_wirelength"] < 1.2 * found["legal_wirelength"] < 1.2 * found["routed_wirelength"]
+    assert found["legal_wirelength"] <= 1.02 * found["middle_wirelength"]
+    assert found["global_routed_wirelength"] != found["routed_wirelength"]
+    assert found["row_pieces"] >= 1 and 0 < found["largest_piece"] <= 1
+    assert 0 <= found["sliver_sites"] < found["free_sites"]
+    assert "pieces of row area" in out and "cells without a place" in out
     assert "did not spread" not in out
     measured = compute_costs(load(made, tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
     assert found["cost"] == pytest.approx(measured.total, rel=1e-5)  # the file rounds places
-    assert {"cells.png", "routing.png", "placement.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"cells.png", "routing.png", "placement.png", "rows.png"} <= {path.name for path in tmp_path.iterdir()}
     assert json.loads((tmp_path / "metrics.json").read_text())["flat_wirelength"] == found["flat_wirelength"]
 
 

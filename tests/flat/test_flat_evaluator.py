@@ -44,6 +44,9 @@ def test_dense_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_m
     assert found.dense.converged and found.spread.converged
     assert 0.95 * middle.wirelength < found.dense.wirelength <= middle.wirelength
     assert found.dense.wirelength < found.spread.wirelength < found.route.routed_wirelength
+    assert found.legal is not None and found.legal.without_place == 0
+    assert found.route.tree_wirelength >= 0.95 * found.legal.wirelength
+    assert found.route.routed_wirelength != found.global_route.routed_wirelength
     assert 0 < found.cell_utilization < DENSITY
 
 

@@ -80,6 +80,7 @@ def test_halos_turn_with_their_node() -> None:
         ({"blockages": np.array([[1.0, 1, np.inf, 2]])}, "blockages: the rectangle"),
         ({"port_keepout": -1.0}, r"port_keepout: -1\.0 must be at least 0 µm"),
         ({"port_keepout": np.nan}, "port_keepout: nan"),
+        ({"spacing": -0.5}, r"spacing: -0\.5 must be at least 0 µm"),
         ({"regions": (Region("r", np.zeros((0, 4)), np.array([2])),)}, "region 'r' has no rectangle"),
         ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([7])),)}, r"region 'r': every node must be in"),
         ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([0])),)}, "region 'r': 'left' is no hard macro"),
@@ -116,6 +117,14 @@ def test_a_folder_keeps_them(tmp_path: Path) -> None:
     save(tmp_path / "chip", plain)
     assert not (tmp_path / "chip" / CONSTRAINTS_NAME).exists(), "a design without any leaves no old file"
     assert not load(tmp_path / "chip").constraints.any
+
+
+def test_a_spacing_is_kept_and_is_no_constraint(tmp_path: Path) -> None:
+    spaced = constrained(load("toy6"), spacing=1.25)
+    assert not spaced.constraints.any
+    assert spaced.constraints.as_bytes() != b""
+    save(tmp_path / "chip", spaced)
+    assert load(tmp_path / "chip").constraints.spacing == 1.25
 
 
 def test_the_file_is_for_people(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-// The module: the sums of the electrostatic placer, and the router.
+// The module: the sums of the electrostatic placer, the router, and rows (bind_rows.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -13,6 +13,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace placement::flat {
+
+void bind_rows(nb::module_& m);  // bind_rows.cpp
+
 namespace {
 
 using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -116,13 +119,14 @@ double tree_length(Floats x, Floats y) {
 }  // namespace
 
 NB_MODULE(_native, m) {
-  m.doc() = "Inner sums of the electrostatic placer, and the router. Use them through placement.flat.";
+  m.doc() = "Inner sums of the electrostatic placer, the router, and rows. Use them through placement.flat.";
   m.def("weighted_average", &wirelength_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
   m.def("route", &route_nets, "x"_a, "y"_a, "start"_a, nb::kw_only(), "across"_a, "up"_a,
         "gcell_width"_a, "gcell_height"_a, "capacity"_a, "rounds"_a);
   m.def("tree_length", &tree_length, "x"_a, "y"_a);
+  bind_rows(m);
 }
 
 }  // namespace placement::flat

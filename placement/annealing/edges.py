@@ -1,0 +1,43 @@
+"""Macros that lie next to an edge of the core, moved onto it.
+
+Axis legend: M movable hard macros. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.annealing.displacement import TOLERANCE
+from placement.annealing.legaliser import fits
+from placement.netlist.design import Design, Placement
+
+
+def onto_edges(
+    design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]] = ()
+) -> Placement:
+    """`placement` with each movable hard macro that is nearer to an edge of the core than cells need moved onto it.
+
+    They need `spacing` less the halo of the other macro. A macro that would not be legal on the edge stays.
+
+    Args:
+        design: whose placement it is.
+        placement: a legal one.
+        spacing: that macros keep from each other; 0: nothing moves.
+        blockages: as of `legalise`.
+    """
+    width, height = design.netlist.sides(placement.orientation)
+    halo = design.constraints.sides(placement.orientation)
+    for node in design.placing_order.tolist():
+        for axis, (size, end) in enumerate(((width, design.canvas.width), (height, design.canvas.height))):
+            at = (placement.x, placement.y)[axis]
+            low, high = at[node] - size[node] / 2, end - at[node] - size[node] / 2
+            gap, step = (low, -low) if low <= high else (high, high)
+            if not TOLERANCE < gap < spacing - halo[axis][node]:
+                continue
+            x, y = placement.x[node] + (1 - axis) * step, placement.y[node] + axis * step
+            moved = placement.moved(np.array([node]), np.array([x]), np.array([y]))
+            if fits(design, moved, spacing=spacing, blockages=blockages):
+                placement = moved
+    return placement

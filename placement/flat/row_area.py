@@ -1,0 +1,150 @@
+"""The row area that macros, their halos and hard blockages leave to standard cells, and the pieces it falls into.
+
+Free sites side by side in a row are a run. Two runs are connected where they touch in one row, or overlap in x in rows
+that touch. What is connected is a piece: cells do not get from one into another without jumping over a macro.
+
+Axis legend: F rectangles, R runs of free sites, W rows. Lengths in µm from the core's lower left corner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.flat import _native
+from placement.flat.correspondence import core_of, macros_on_flat
+from placement.flat.problem import Core, fixed_rectangles
+from placement.netlist.design import Design, NodeKind, Placement
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Rows
+from placement.netlist.geometry import complement
+from placement.netlist.spacing_for_cells import SLIVER
+
+
+class RowColumns(NamedTuple):
+    """Rows as the native module takes them: float64 [W] each, and int32 [W] sites; µm."""
+
+    x: np.ndarray
+    y: np.ndarray
+    height: np.ndarray
+    site: np.ndarray
+    sites: np.ndarray
+
+
+class RowArea(NamedTuple):
+    """Runs of free sites and their pieces.
+
+    Attributes:
+        x_low, y_low, x_high, y_high: float64 [R].
+        sites: int32 [R], of each run.
+        piece: int32 [R], the piece of each run; 0 is the one of the most sites, and so on.
+    """
+
+    x_low: np.ndarray
+    y_low: np.ndarray
+    x_high: np.ndarray
+    y_high: np.ndarray
+    sites: np.ndarray
+    piece: np.ndarray
+
+    @property
+    def piece_sites(self) -> np.ndarray:
+        """int64 [pieces]: free sites of each piece, the largest first."""
+        return np.bincount(self.piece, weights=self.sites).astype(np.int64)
+
+    @property
+    def largest_share(self) -> float:
+        """Share of the free sites that the largest piece has; 1 if there are none."""
+        return float(self.piece_sites[0] / self.sites.sum()) if len(self.sites) else 1.0
+
+    def sliver_sites(self, shortest: int = SLIVER) -> int:
+        """Sites in runs of fewer than `shortest`."""
+        return int(self.sites[self.sites < shortest].sum())
+
+
+class RowCounts(NamedTuple):
+    """The figures of a `RowArea`.
+
+    Attributes:
+        row_pieces: connected pieces of row area.
+        largest_piece: share of the free sites in the largest one.
+        sliver_sites: free sites in runs of fewer than `SLIVER`.
+        free_sites: in all.
+    """
+
+    row_pieces: int
+    largest_piece: float
+    sliver_sites: int
+    free_sites: int
+
+    @classmethod
+    def of(cls, area: RowArea) -> RowCounts:
+        """Counts pieces and sites."""
+        return cls(len(area.piece_sites), area.largest_share, area.sliver_sites(), int(area.sites.sum()))
+
+
+def row_columns(rows: Rows, core: Core) -> RowColumns:
+    """The rows of a floorplan relative to the core: those of the commonest height.
+
+    Rows of other heights lie across them in designs of several heights, and would count the same area twice.
+    """
+    chosen = np.isclose(rows.height, rows.row_height)
+    sites = np.floor(rows.width[chosen] / rows.site_width[chosen] + 1e-4)
+    return RowColumns(
+        rows.x[chosen] - core.x,
+        rows.y[chosen] - core.y,
+        rows.height[chosen],
+        rows.site_width[chosen],
+        sites.astype(np.int32),
+    )
+
+
+def within_rows(core: Core, rows: Rows) -> Core:
+    """The core with blockages where it has no rows; unchanged without rows.
+
+    Rows that were cut around macros stay cut where these macros are moved, and a flow places no cell in the gaps.
+    """
+    if not len(rows):
+        return core
+    low = np.stack([rows.x - core.x, rows.y - core.y], axis=1)
+    boxes = np.concatenate([low, low + np.stack([rows.width, rows.height], axis=1)], axis=1)
+    gaps = complement(boxes, core.width, core.height) + np.tile([core.x, core.y], 2)
+    return dataclasses.replace(core, blockages=(*core.blockages, *map(tuple, gaps.tolist())))
+
+
+def row_area(rows: RowColumns, blocked: np.ndarray) -> RowArea:
+    """The free sites of rows. A site that a rectangle covers in part is not free.
+
+    Args:
+        rows: which do not overlap.
+        blocked: float64 [F, 4], (x low, y low, x high, y high), relative to the core as the rows are.
+    """
+    row, first, sites, found = _native.free_runs(*rows, np.ascontiguousarray(blocked, np.float64))
+    order = np.argsort(-np.bincount(found, weights=sites), kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    x, y = rows.x[row] + first * rows.site[row], rows.y[row]
+    return RowArea(x, y, x + sites * rows.site[row], y + rows.height[row], sites, rank[found])
+
+
+def free_row_area(flat: FlatDesign, design: Design, placement: Placement) -> RowArea | None:
+    """The row area beside the macros of a placement; None if the floorplan has no rows.
+
+    Fixed cells (tap cells) count as free.
+
+    Args:
+        flat: the design before clustering.
+        design: the clustered one, with the constraints.
+        placement: of `design`; its hard macros are read.
+
+    Raises:
+        DesignError: a hard macro of the flat netlist is not in the clustered one, or has no position.
+    """
+    if not len(flat.floorplan.rows):
+        return None
+    core, netlist = core_of(flat, design), flat.netlist
+    there = macros_on_flat(flat, design.netlist, placement)
+    blocked = fixed_rectangles(netlist, there, core, movable=netlist.kind == NodeKind.CELL)
+    return row_area(row_columns(flat.floorplan.rows, core), blocked)
