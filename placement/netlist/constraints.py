@@ -73,6 +73,8 @@ class Constraints:
         orientations: uint8 [N], the set of allowed orientations of each node.
         grid: where lower left corners may lie.
         port_keepout: the least distance of a macro from a port, on one axis at least.
+        channel: across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either
+            abut (as closely as their halos and the snapping grid let them) or are at least so far apart. 0: no rule.
 
     Example:
         >>> design = placement.load("toy6")
@@ -90,6 +92,7 @@ class Constraints:
     orientations: np.ndarray
     grid: SnapGrid = SnapGrid()
     port_keepout: float = 0.0
+    channel: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
@@ -120,6 +123,11 @@ class Constraints:
             raise DesignError(f"region {twice!r} is there twice: give every region another name")
         if not 0 <= self.port_keepout <= LARGEST:
             raise DesignError(f"port_keepout: {self.port_keepout} must be at least 0 µm and at most {LARGEST:g}")
+        if len(self.channel) != 2 or not all(0 <= width <= LARGEST for width in self.channel):
+            raise DesignError(
+                f"channel: {list(self.channel)} must be two widths, across and up, of at least 0 µm and at most "
+                f"{LARGEST:g}"
+            )
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
@@ -136,7 +144,13 @@ class Constraints:
             or (self.orientations != ALL_ORIENTATIONS).any()
             or self.grid.is_set
             or self.port_keepout > 0
+            or self.has_channels
         )
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether there is a channel rule."""
+        return max(self.channel) > 0
 
     def as_bytes(self) -> bytes:
         """The content as bytes, to compare sets of constraints; empty if there are none."""
@@ -149,6 +163,7 @@ class Constraints:
             self.orientations.tolist(),
             dataclasses.astuple(self.grid),
             self.port_keepout,
+            *([self.channel] if self.has_channels else []),
         ]
         return repr(plain).encode()
 

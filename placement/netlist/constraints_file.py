@@ -22,7 +22,7 @@ from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
 _FORMAT_VERSION = 1
-_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout")
+_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "channel")
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
@@ -122,6 +122,7 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
         orientations=allowed,
         grid=SnapGrid(*_pair("pitch", grid.get("pitch", [0, 0])), *_pair("offset", grid.get("offset", [0, 0]))),
         port_keepout=_number("port_keepout", values.get("port_keepout", 0.0)),
+        channel=_pair("channel", values.get("channel", [0.0, 0.0])),
     )
 
 
@@ -215,6 +216,8 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
         entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
     if constraints.port_keepout > 0:
         entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
+    if constraints.has_channels:
+        entries.append(f'"channel": {json.dumps(list(constraints.channel))}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 

@@ -48,6 +48,7 @@ class ConstraintSettings:
         blockages: added to those of the files.
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
+        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule.
         snap: what lower left corners lie on: the manufacturing grid (if a file gives one), the routing tracks,
             nothing, or a grid in the files' coordinates.
         any_orientation: whether macros may have any orientation, whatever the LEF file allows.
@@ -58,6 +59,7 @@ class ConstraintSettings:
     blockages: tuple[Rectangle, ...] = ()
     regions: tuple[RegionSetting, ...] = ()
     port_keepout: float = 0.0
+    channel: tuple[float, float] = (0.0, 0.0)
     snap: Snap | SnapGrid = "manufacturing"
     any_orientation: bool = False
 
@@ -82,6 +84,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         orientations=_orientations(flat, chosen, notices),
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
+        channel=chosen.channel,
     )
     return constraints, tuple(notices)
 
