@@ -17,8 +17,7 @@ from rich.console import Console
 from placement.config import CostConfig, CostWeights, EnvConfig
 from placement.engine.costs import Costs
 from placement.evaluation.full_evaluation import evaluate_fully
-from placement.evaluation.policies import TrainedPolicy, cheapest, policy_results
-from placement.evaluation.policies import load_policy as policy_of
+from placement.evaluation.policies import TrainedPolicy, cheapest, policy_from_settings, policy_results
 from placement.evaluation.settings import TRAINED_COST, SampleConfig, TrainedCost
 from placement.flat.global_placement import place_before_clustering
 from placement.netlist.design import Design, Placement
@@ -96,7 +95,7 @@ class Policy:
         config = SampleConfig(
             checkpoint=str(self.folder), samples=samples, seed=seed, cost=trained, annealed=annealed, flips=flips
         )
-        policy: TrainedPolicy = policy_of(config, loaded)
+        policy: TrainedPolicy = policy_from_settings(config, loaded)
         weights = policy.env.cost.weights()
         evaluations = policy.evaluate(seed)
         results = policy_results(evaluations, policy.design, weights, annealed=annealed, flips=flips)

@@ -22,13 +22,13 @@ class ExportConfig:
     """Settings of `export`.
 
     Attributes:
-        design: an imported design: its folder, or its name on PLACEMENT_PATH
-        placement: the .plc or .def that is exported; null: the placement that the design comes with
+        design: imported design: its folder, or its name on PLACEMENT_PATH
+        placement: .plc or .def file to export; null: the design's own placement
         format: def, openroad, innovus, icc2, bookshelf, plc, csv or protobuf
-        out: the file that is written, gzipped if its name ends in .gz
+        out: file to write, gzipped if its name ends in .gz
         blockages: a script also adds placement blockages: the macros with their halos, and those of the import
         cut_rows: a script also cuts the rows at the macros
-        force: replace the file if it exists
+        force: replace an existing file
     """
 
     design: str

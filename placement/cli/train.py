@@ -132,7 +132,7 @@ def train(config: TrainConfig) -> float:
     from placement.training.object_storage import StorageError
     from placement.training.tracking import TrackingError
     from placement.utils.disk import DiskFull
-    from placement.utils.supervisor import WorkerFailed
+    from placement.utils.worker_threads import WorkerFailed
 
     try:
         run = public.run(config)

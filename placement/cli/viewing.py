@@ -47,15 +47,14 @@ class ViewConfig(DesignSettings):
     """Settings of `view`.
 
     Attributes:
-        placement: the placements that are opened: .plc or .def files, and a run folder, watched while it grows; none:
-            the placement that the design comes with
-        checkpoint: the run folder of a policy that places macros at the push of a button; null: the opened run folder
-        host: the address that the window is served at; whoever has the printed address can change and save placements
-        port: 0: any that is free
-        browser: open the window in the browser; false: only print its address
-        steps: a file of steps, as the window saves it, applied to the first placement before it is shown
-        out: a .plc file: the first placement, with the steps applied, is written there, and no window is opened
-        force: replace the file if it exists
+        placement: .plc or .def files to open, and a run folder to watch; none: the design's own placement
+        checkpoint: run folder of the policy that places macros on request; null: the opened run folder
+        host: address to serve at; whoever has the printed address can change and save placements
+        port: port to serve at; 0: any free one
+        browser: open the browser; false: only print the address
+        steps: file of steps to apply to the first placement
+        out: .plc file: write the first placement with the steps applied, and open no window
+        force: replace an existing file
     """
 
     placement: tuple[str, ...] = ()
@@ -284,11 +283,11 @@ def _place_soft(task: Task) -> Outcome:
 
 def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     task.report(0.0, "reads the policy")
-    from placement.evaluation.policies import cheapest, load_policy, policy_results
+    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
 
     run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
     settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=TrainedCost(**vars(cost)))
-    policy = load_policy(settings, task.design)
+    policy = policy_from_settings(settings, task.design)
     task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
     evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
     if not evaluations:

@@ -150,9 +150,9 @@ def _design(config: CompareConfig) -> Design:
     if config.design is not None:
         return ready(load(config.design, config.initial))
     # late: JAX takes seconds to import
-    from placement.evaluation.policies import load_policy
+    from placement.evaluation.policies import policy_from_settings
 
-    return load_policy(config).design
+    return policy_from_settings(config).design
 
 
 def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:

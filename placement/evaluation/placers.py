@@ -150,9 +150,9 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
     begin = time.process_time()
     # late: JAX takes seconds to import
-    from placement.evaluation.policies import load_policy
+    from placement.evaluation.policies import policy_from_settings
 
-    policy = load_policy(job.config)
+    policy = policy_from_settings(job.config)
     policy.evaluate(0)  # compiles
     generator = np.random.default_rng(job.seed)
 

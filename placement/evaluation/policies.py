@@ -50,7 +50,7 @@ class TrainedPolicy:
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
 
 
-def load_policy(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
+def policy_from_settings(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
     """The policy with the newest parameters of the run in `config.checkpoint`.
 
     It places `design`, whose fixed macros stay; None: `config.design`, by default the run's only one. Raises
@@ -77,10 +77,10 @@ def load_policy(config: PolicySettings, design: Design | None = None) -> Trained
 def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
 
-    Raises as `load_policy`, and DesignError where every episode ended without a legal cell for a macro.
+    Raises as `policy_from_settings`, and DesignError where every episode ended without a legal cell for a macro.
     """
     check_out(config)
-    policy = load_policy(config)
+    policy = policy_from_settings(config)
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     source = f"{run.name}, iteration {iteration}"

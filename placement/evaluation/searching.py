@@ -127,9 +127,9 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     """The starts of the search (none: it makes its own), and a name for them."""
     if config.checkpoint is not None:
         # late: JAX takes seconds to import
-        from placement.evaluation.policies import finished, load_policy, no_placement
+        from placement.evaluation.policies import finished, no_placement, policy_from_settings
 
-        policy = load_policy(config)
+        policy = policy_from_settings(config)
         episodes = policy.evaluate(config.seed)
         found = [one.placement for one in finished(episodes) if one.placement is not None]
         if not found:

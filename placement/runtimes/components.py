@@ -23,7 +23,7 @@ from placement.training.run_folder import working_folder
 from placement.training.trained_policy import Parameters
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key, role_seed
-from placement.utils.supervisor import Supervisor
+from placement.utils.worker_threads import Supervisor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ from placement.utils.compilation import keep_compilations
 from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key
-from placement.utils.supervisor import Supervisor
+from placement.utils.worker_threads import Supervisor
 
 
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:

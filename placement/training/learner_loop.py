@@ -28,7 +28,7 @@ from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
 from placement.utils.disk import checked_space
 from placement.utils.interruption import Interrupted, Interruption
-from placement.utils.supervisor import Supervisor, WorkerStuck
+from placement.utils.worker_threads import Supervisor, WorkerStuck
 
 _log = logging.getLogger(__name__)
 LOST_ITERATIONS = 5

@@ -168,7 +168,7 @@ def read_manifest(store: ObjectStore) -> Manifest | None:
     outside = next((path for path in files if not _inside(path)), None)
     if written != FORMAT or outside is not None:
         reason = f"it names {outside!r}" if outside is not None else f"its format version is {written!r}"
-        raise StorageError(f"{store.address}/{MANIFEST_NAME} is not of this program: {reason}")
+        raise StorageError(f"{store.address}/{MANIFEST_NAME} was not written by this program: {reason}")
     return manifest
 
 

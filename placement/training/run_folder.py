@@ -123,7 +123,7 @@ def load_designs(config: TrainConfig) -> list[Design]:
     env = config.env
     designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
-        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+        raise ConfigError(f"design={list(config.design)}: designs must have different names")
     return designs
 
 

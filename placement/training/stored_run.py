@@ -303,7 +303,7 @@ def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -
     if manifest is not None:
         manifest = fetch(store, folder)
     if manifest is None:
-        note(f"{store.address}: begins a run; works in {folder}")
+        note(f"{store.address}: starts a run; its working folder is {folder}")
         return None
     _write_record(folder, store.address, manifest)
     note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")

@@ -201,7 +201,7 @@ class CoordinatorClient:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
             if self._closed.wait(RENDEZVOUS_SECONDS):
-                raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
+                raise TimeoutError(f"{self._who} cannot join the other learners: the run is ending")
             self._wake.set()
         return self.reply.rendezvous
 

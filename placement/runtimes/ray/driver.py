@@ -28,7 +28,7 @@ from placement.training import run_folder
 from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
 from placement.transport.gate import new_token
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
-"""Deadline for the learner to save and end once it is to stop."""
+"""Deadline for the learner to save and end after a stop is requested."""
 ANSWER_SECONDS = 3.0
 LOST_SECONDS = 15.0
 """A cluster that has not answered for so long, and accepts no connections, is gone."""
@@ -208,7 +208,7 @@ class Driver:
             else:
                 if member is self._learner:
                     return result
-                raise WorkerFailed(f"{member.who} ended although nothing asked it to")
+                raise WorkerFailed(f"{member.who} ended unexpectedly")
         return None
 
     def _restart(self, member: Member, error: Exception) -> None:
@@ -233,7 +233,7 @@ class Driver:
         try:
             self._ray.get(member.running)
         except self._ray.exceptions.RayActorError as error:
-            _log.debug("%s is not there yet: %s", member.who, error)
+            _log.debug("%s is not available yet: %s", member.who, error)
             time.sleep(LOOK_SECONDS)
             member.running = member.handle.ping.remote()
         else:

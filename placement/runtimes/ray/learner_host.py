@@ -20,7 +20,7 @@ from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
 from placement.replay.base import ReplayClosed
-from placement.replay.sharded import ShardedReplay
+from placement.replay.shard_reader import ShardedReplay
 from placement.runtimes.components import Connections, Setup, build_loop, make_learner
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import CoordinatorClient

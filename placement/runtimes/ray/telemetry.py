@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
+    from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import ShardWriter
-    from placement.replay.sharded import ShardStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
@@ -97,8 +97,8 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
         numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
-    for name, attribute in (("rejected", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
-        numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
+    for name in ("rejected", "duplicates", "failures"):
+        numbers[f"replay_{name}"] = float(sum(getattr(one, name) for one in shards))
     return numbers
 
 

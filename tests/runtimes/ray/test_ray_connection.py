@@ -16,7 +16,7 @@ import pytest
 
 from placement.config import RuntimeConfig
 from placement.runtimes.ray import ray_connection
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 
 class _SlowRay:
