@@ -59,9 +59,9 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         outside = [f"it must stay out of the exclusive region {name!r}" for name in others]
         return " and ".join(inside + outside)
     if verdict == _native.Verdict.narrow_channel:
-        across, up = constraints.channel
         beside = "the canvas's edge" if obstacle < 0 else f"macro {names[obstacle]!r}"
-        return f"its gap to {beside} would be narrower than a channel ({across:g} µm across, {up:g} µm up)"
+        widths = "{:g} µm across, {:g} µm up".format(*constraints.channel)
+        return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         across, up = constraints.sides(design.initial.orientation)
         nodes = [macro, obstacle]
