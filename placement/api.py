@@ -203,7 +203,16 @@ def evaluate(
     return dataclasses.replace(metrics, full=found.metrics)
 
 
-def export(design: str, placement: Placement, out: FilePath, *, format: str = "def", force: bool = False) -> None:
+def export(
+    design: str,
+    placement: Placement,
+    out: FilePath,
+    *,
+    format: str = "def",
+    force: bool = False,
+    blockages: bool = False,
+    cut_rows: bool = False,
+) -> None:
     """Writes a placement for the next tool, as `macro-placement export` does.
 
     Args:
@@ -212,17 +221,23 @@ def export(design: str, placement: Placement, out: FilePath, *, format: str = "d
         out: the file that is written, gzipped if its name ends in .gz.
         format: def, openroad, innovus, icc2, bookshelf, plc, csv, protobuf, or the import path of an `ExportFormat`.
         force: whether an existing file is replaced.
+        blockages: whether a script also adds placement blockages: the macros with their halos, and those of the import.
+        cut_rows: whether a script also cuts the rows at the macros.
 
     Example:
         >>> design = placement.load("toy6")
         >>> placement.export("toy6", design.initial, "toy6.plc", format="plc")
 
     Raises:
-        DesignError: the design was not imported from files of the format, or the file exists.
+        DesignError: the design was not imported from files of the format, the format cannot express an option, or the
+            file exists.
         OSError: the file cannot be written.
     """
     path = Path(out)
     if path.exists() and not force:
         raise DesignError(f"out={path}: exists; give another name, or force=True")
-    written = export_placement(load(design), placement, find(design).parent, form=format, name=path.name)
+    written = export_placement(
+        load(design), placement, find(design).parent, form=format, name=path.name, blockages=blockages,
+        cut_rows=cut_rows,
+    )  # fmt: skip
     write_whole(path, gzip.compress(written.data, 6, mtime=0) if path.name.endswith(".gz") else written.data)

@@ -41,6 +41,9 @@ class Boxes(NamedTuple):
         spacing: float64 [2, B], of each box; two boxes keep the lesser of theirs, or the sum of their halos.
         concerns: bool [M, B], whether a movable box keeps clear of another box.
         has_regions: whether the limits are those of regions, too.
+        channel: float64 [2, B], the least gap to each box, across and up, that is no abutment; 0: any gap. Two boxes
+            keep the lesser of theirs.
+        edges: float64 [2, 4, M], on each axis two intervals near the canvas's edges without centres of movable boxes.
     """
 
     x: np.ndarray
@@ -54,6 +57,8 @@ class Boxes(NamedTuple):
     spacing: np.ndarray
     concerns: np.ndarray
     has_regions: bool
+    channel: np.ndarray | None = None
+    edges: np.ndarray | None = None
 
     @property
     def axes(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

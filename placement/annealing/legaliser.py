@@ -34,6 +34,8 @@ EXACT_SECONDS = 5.0
 """For the exact solution."""
 MANY = 500
 """Movable macros, beyond which the first order that fits is taken, and attempts become fewer."""
+CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
+"""Sides of the limits, low or high, across and up."""
 MOST_AROUND = 24
 """Macros next to those that make way for them."""
 
@@ -110,6 +112,8 @@ def legalise(
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
+    if boxes.channel is not None:
+        return _with_channels(boxes)
     found = [in_order(boxes)]
     for order in _orders(boxes):
         if boxes.movable > MANY and any(one is not None for one in found):
@@ -120,6 +124,21 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
     if best is None:
         best = _packed(boxes)
     return None if best is None else _improved(boxes, best)
+
+
+def _with_channels(boxes: Boxes) -> Centres | None:
+    """As `_least_displaced` with a channel rule: a gap may be none or wide, so that no linear program holds it."""
+    found = [_nearest(boxes, order) for order in _orders(boxes)]
+    if all(one is None for one in found):
+        found = [_nearest(_drawn(boxes, corner), _orders(boxes)[1]) for corner in CORNERS]
+    best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
+    return None if best is None else _improved(boxes, best)
+
+
+def _drawn(boxes: Boxes, corner: tuple[int, int]) -> Boxes:
+    """The same boxes, the movable ones in a corner of their limits, so that they are packed from there."""
+    low, high = boxes.low, np.maximum(boxes.low, boxes.high)
+    return boxes.moved_to(*((low, high)[side][axis] for axis, side in enumerate(corner)))
 
 
 def _packed(boxes: Boxes) -> Centres | None:
@@ -158,8 +177,8 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
             taken = np.concatenate([[centre], taken[taken != centre]])
         placed = _nearest(boxes, taken, centres)
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
-            centres = _tightened_around(boxes, placed, taken)
-    return tightened(boxes, centres)
+            centres = placed if boxes.channel is not None else _tightened_around(boxes, placed, taken)
+    return centres if boxes.channel is not None else tightened(boxes, centres)
 
 
 def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
@@ -218,7 +237,16 @@ def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple
         (size[at] + size[index]) / 2 + gap for (_, size), gap in zip(now.axes, boxes.needed(index, at), strict=True)
     )
     start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
-    return _native.nearest_legal_position(start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
+    places = (start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
+    if boxes.channel is None or boxes.edges is None:
+        return _native.nearest_legal_position(*places)
+    facing = [(size[at] + size[index]) / 2 for _, size in now.axes]
+    halos = [np.maximum(halo[at] + halo[index], 0.0) for halo in boxes.halo]
+    abut = [half + halo for half, halo in zip(facing, halos, strict=True)]
+    wide = [half + np.minimum(widths[at], widths[index]) for half, widths in zip(facing, boxes.channel, strict=True)]
+    return _native.nearest_legal_position(
+        *places, channels=[*facing, *abut, *wide], edges=boxes.edges[:, :, index].tolist()
+    )
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:
@@ -268,7 +296,33 @@ def boxes_of(
     concerns = np.ones((len(movable), len(x)), dtype=bool)
     concerns[:, len(movable) + len(fixed) :] = area_concerns
     has_regions = bool(design.constraints.regions)
-    return Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+    boxes = Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+    if not design.constraints.has_channels:
+        return boxes
+    channel = np.zeros((2, len(x)))
+    channel[:, : len(movable) + len(fixed)] = np.array(design.constraints.channel)[:, None]
+    return boxes._replace(
+        channel=np.stack([_rounded_up(one, pitch) for one, pitch in zip(channel, pitches, strict=True)]),
+        edges=_edges(design, sides[:, movable], size, grid),
+    )
+
+
+def _edges(design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid) -> np.ndarray:
+    """As `Boxes.edges`: for macros of these sides, [2, M], whose boxes have these sizes on the grid."""
+    found = []
+    extents = (design.canvas.width, design.canvas.height)
+    for own, whole, extent, width, (pitch, offset) in zip(
+        sides, size, extents, design.constraints.channel, grid.axes, strict=True
+    ):
+        corners = np.stack([np.zeros(len(own)), np.full(len(own), width), extent - own - width, extent - own])
+        if pitch > 0:
+            corners[:2], corners[2:] = _up(corners[:2], pitch, offset), _down(corners[2:], pitch, offset)
+        found.append(corners + whole / 2)
+    return np.stack(found)
+
+
+def _rounded_up(lengths: np.ndarray, pitch: float) -> np.ndarray:
+    return np.ceil(lengths / pitch - TOLERANCE) * pitch if pitch > 0 else lengths
 
 
 def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:

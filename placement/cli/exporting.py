@@ -26,6 +26,8 @@ class ExportConfig:
         placement: .plc or .def file to export; null: the design's own placement
         format: def, openroad, innovus, icc2, bookshelf, plc, csv or protobuf
         out: file to write, gzipped if its name ends in .gz
+        blockages: a script also adds placement blockages: the macros with their halos, and those of the import
+        cut_rows: a script also cuts the rows at the macros
         force: replace an existing file
     """
 
@@ -33,6 +35,8 @@ class ExportConfig:
     placement: str | None = None
     format: str = "def"
     out: str
+    blockages: bool = False
+    cut_rows: bool = False
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -52,7 +56,10 @@ def export(config: ExportConfig, console: Console) -> None:
     folder = find(config.design).parent
     design = load(config.design)
     placement = _placement(config, design)
-    exported = export_placement(design, placement, folder, form=config.format, name=out.name)
+    exported = export_placement(
+        design, placement, folder, form=config.format, name=out.name, blockages=config.blockages,
+        cut_rows=config.cut_rows,
+    )  # fmt: skip
     write_whole(out, gzip.compress(exported.data, 6, mtime=0) if out.name.endswith(".gz") else exported.data)
     for note in (*_faults(design, placement), *exported.notes):
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)

@@ -60,6 +60,8 @@ class ConstraintOptions(Settings):
         region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
         fence: a region without other macros
         port_keepout: µm between macros and ports
+        channel: least µm between macros, and between macros and the core's edge, unless they abut: 12, or 12,10
+            (across, up); by default any distance is allowed
         snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
         any_orientation: allow all orientations, whatever the LEF files say
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm; by
@@ -74,6 +76,7 @@ class ConstraintOptions(Settings):
     region: tuple[Text, ...] = ()
     fence: tuple[Text, ...] = ()
     port_keepout: float = 0.0
+    channel: Text | None = None
     snap: str = "manufacturing"
     any_orientation: bool = False
     array: tuple[Text, ...] = ()
@@ -97,6 +100,7 @@ class ConstraintOptions(Settings):
             blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
             regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
             port_keepout=self.port_keepout,
+            channel=_sides("channel", self.channel) if self.channel else (0.0, 0.0),
             snap=_grid(self.snap) if self.snap not in _SNAPS else self.snap,  # type: ignore[arg-type]
             any_orientation=self.any_orientation,
         )

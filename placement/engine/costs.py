@@ -83,6 +83,7 @@ class Violations(NamedTuple):
         orientations: hard macros in an orientation that is not allowed.
         grid: hard macros whose lower left corner is not on the snapping grid.
         port_keepout: hard macros too near to a port.
+        channels: pairs of hard macros, and hard macros at an edge, with a gap that is narrower than a channel.
     """
 
     halos: int = 0
@@ -91,6 +92,7 @@ class Violations(NamedTuple):
     orientations: int = 0
     grid: int = 0
     port_keepout: int = 0
+    channels: int = 0
 
 
 _THREAD = threading.local()

@@ -74,4 +74,5 @@ def _constrain(native: _native.Design, design: Design) -> None:
         set_start=kept.set_start,
         items=kept.items,
         grid=[grid.pitch_x, grid.pitch_y, grid.offset_x, grid.offset_y],
+        channel=list(constraints.channel),
     )

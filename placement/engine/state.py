@@ -58,6 +58,10 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         inside = [f"it must stay in region {name!r}" for name in own]
         outside = [f"it must stay out of the exclusive region {name!r}" for name in others]
         return " and ".join(inside + outside)
+    if verdict == _native.Verdict.narrow_channel:
+        beside = "the canvas's edge" if obstacle < 0 else f"macro {names[obstacle]!r}"
+        widths = "{:g} µm across, {:g} µm up".format(*constraints.channel)
+        return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         across, up = constraints.sides(design.initial.orientation)
         nodes = [macro, obstacle]

@@ -24,9 +24,12 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
 from placement.report.placement_metrics import Metrics, json_object, measure, metrics_table, write_macros
+from placement.report.view.faults import NARROW, find_faults
 
 SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""
+SHOWN_GAPS = 6
+"""Gaps narrower than a channel that are named."""
 
 
 class Found(NamedTuple):
@@ -67,11 +70,25 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             full_evaluation.draw(checked, design, placement, folder, title)
         metrics = dataclasses.replace(metrics, full=checked.metrics)
     console.print(metrics_table(metrics, title))
+    if metrics.violations.channels:
+        for line in _narrow_gaps(design, placement):
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
     if len(design.netlist.soft):
         console.print(f"soft macros: {soft}", soft_wrap=True, markup=False, highlight=False)
     if writes:
         write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config, console)
     return metrics
+
+
+def _narrow_gaps(design: Design, placement: Placement) -> list[str]:
+    """Sentences on the first gaps that break the channel rule, with the macros' names."""
+    found = [
+        f"{design.netlist.names[node]} {reason}"
+        for node, reasons in find_faults(design, placement).items()
+        for reason in reasons
+        if NARROW in reason
+    ]
+    return found[:SHOWN_GAPS]
 
 
 def check_out(config: EvaluationSettings) -> None:

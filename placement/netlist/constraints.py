@@ -75,6 +75,8 @@ class Constraints:
         port_keepout: the least distance of a macro from a port, on one axis at least.
         spacing: the least distance of movable hard macros that searches keep by default (`AnnealConfig.spacing`), for
             cells to fit between them. A default is no constraint: it makes no placement illegal.
+        channel: across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either
+            abut (as closely as their halos and the snapping grid let them) or are at least so far apart. 0: no rule.
 
     Example:
         >>> design = placement.load("toy6")
@@ -93,6 +95,7 @@ class Constraints:
     grid: SnapGrid = SnapGrid()
     port_keepout: float = 0.0
     spacing: float = 0.0
+    channel: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
@@ -124,6 +127,11 @@ class Constraints:
         for field in ("port_keepout", "spacing"):
             if not 0 <= getattr(self, field) <= LARGEST:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 µm and at most {LARGEST:g}")
+        if len(self.channel) != 2 or not all(0 <= width <= LARGEST for width in self.channel):
+            raise DesignError(
+                f"channel: {list(self.channel)} must be two widths, across and up, of at least 0 µm and at most "
+                f"{LARGEST:g}"
+            )
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
@@ -140,7 +148,13 @@ class Constraints:
             or (self.orientations != ALL_ORIENTATIONS).any()
             or self.grid.is_set
             or self.port_keepout > 0
+            or self.has_channels
         )
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether there is a channel rule."""
+        return max(self.channel) > 0
 
     def as_bytes(self) -> bytes:
         """The content as bytes, to compare sets of constraints; empty if there are none."""
@@ -154,6 +168,7 @@ class Constraints:
             dataclasses.astuple(self.grid),
             self.port_keepout,
             *([self.spacing] if self.spacing else []),
+            *([self.channel] if self.has_channels else []),
         ]
         return repr(plain).encode()
 

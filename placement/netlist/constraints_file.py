@@ -22,7 +22,7 @@ from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
 _FORMAT_VERSION = 1
-_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "spacing")
+_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "spacing", "channel")
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
@@ -123,6 +123,7 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
         grid=SnapGrid(*_pair("pitch", grid.get("pitch", [0, 0])), *_pair("offset", grid.get("offset", [0, 0]))),
         port_keepout=_number("port_keepout", values.get("port_keepout", 0.0)),
         spacing=_number("spacing", values.get("spacing", 0.0)),
+        channel=_pair("channel", values.get("channel", [0.0, 0.0])),
     )
 
 
@@ -218,6 +219,8 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
         entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
     if constraints.spacing > 0:
         entries.append(f'"spacing": {json.dumps(constraints.spacing)}')
+    if constraints.has_channels:
+        entries.append(f'"channel": {json.dumps(list(constraints.channel))}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 

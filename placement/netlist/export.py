@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from placement.netlist import files
-from placement.netlist.design import Design, Netlist, Orientation, Placement
+from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError, reject
 from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.formats.def_file import DefFile, read_def
 from placement.netlist.formats.plc import placement_text
 from placement.netlist.formats.protobuf import netlist_text
+from placement.netlist.import_constraints import constraints_of
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME
 
 # The Tcl names of LEF/DEF's orientations in OpenROAD and ICC2, and in Innovus.
@@ -31,6 +32,13 @@ _INNOVUS_NAMES = _TCL_NAMES | {"FW": "MX90", "FE": "MY90"}
 # The orientations that OpenROAD's place_macro takes.
 _UPRIGHT = ("R0", "R180", "MX", "MY")
 _DEF_WORD = re.compile(rb'"[^"]*"|#[^\n]*|[^\s"]\S*')
+# The releases whose commands the scripts use; the first line of each script names them.
+_OPENROAD = "OpenROAD, a build of 2025 or later"
+_INNOVUS = "Innovus 21.1, legacy commands"
+_ICC2 = "IC Compiler II, R-2020.09 or later"
+TOLERANCE = 1e-6
+"""µm."""
+SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE)
 _END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE)
@@ -39,6 +47,10 @@ _BEHIND_COMPONENTS = re.compile(
     rb"^[ \t]*(PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS|BEGINEXT|END\s+DESIGN)\b",
     re.MULTILINE,
 )
+
+
+_Corners = tuple[float, float, float, float]
+_Halo = tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +83,8 @@ class Export:
         folder: of the design, with the files that it was imported from.
         name: of the file that is written, for messages.
         changes_only: whether `locations` leaves out macros that stay where the user's files fix them.
+        blockages: whether a script also adds the placement blockages that the user's files do not have.
+        cut_rows: whether a script also cuts the rows at the macros.
     """
 
     design: Design
@@ -78,6 +92,8 @@ class Export:
     folder: Path
     name: str = ""
     changes_only: bool = False
+    blockages: bool = False
+    cut_rows: bool = False
 
     @functools.cached_property
     def flat(self) -> FlatDesign:
@@ -99,6 +115,19 @@ class Export:
         """The macros to write, in the user's coordinates."""
         return without_fixed(self.flat, self.all_locations) if self.changes_only else self.all_locations
 
+    @property
+    def added_blockages(self) -> list[_Corners]:
+        """The blockages to add (µm, the user's coordinates): the macros with their halos, and those of the import."""
+        return added_blockages(self.flat, self.design, self.placement) if self.blockages else []
+
+    @property
+    def cut(self) -> _Halo | None:
+        """The distance from the macros at which rows are cut, x and y in µm; None: rows are left as they are."""
+        if not self.cut_rows:
+            return None
+        across, up = self.design.constraints.halo.max(axis=0, initial=0.0).tolist()
+        return across, up
+
     def source(self, name: str, what: str) -> Path:
         """The user's own file in the design's folder; raises DesignError if the design was not imported from one."""
         path = self.folder / name
@@ -115,11 +144,13 @@ class ExportFormat:
         write: the content of the file.
         changes_only: whether the format says what to change, so that fixed macros that stay are left out.
         on_canvas: whether it contains the design on its canvas, instead of its macros in the user's coordinates.
+        options: which of `blockages` and `cut_rows` it can express.
     """
 
     write: Callable[[Export], str | bytes]
     changes_only: bool = False
     on_canvas: bool = False
+    options: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,22 +178,41 @@ def export_format(name: str) -> ExportFormat:
 
 
 def export_placement(
-    design: Design, placement: Placement, folder: str | os.PathLike[str], *, form: str, name: str = ""
+    design: Design,
+    placement: Placement,
+    folder: str | os.PathLike[str],
+    *,
+    form: str,
+    name: str = "",
+    blockages: bool = False,
+    cut_rows: bool = False,
 ) -> Exported:
     """A placement of a design, as it was loaded from its folder, in a format of `FORMATS` or of the user's own.
 
-    `form` is the format, as `export_format` takes it; `name`, of the file that will be written, is for messages.
+    Args:
+        design: as it was loaded.
+        placement: of its macros.
+        folder: of the design.
+        form: the format, as `export_format` takes it.
+        name: of the file that will be written, for messages.
+        blockages: whether a script also adds placement blockages: the macros with their halos, and those of the import.
+        cut_rows: whether a script also cuts the rows at the macros.
 
     Raises:
-        DesignError: the format is unknown, the design was not imported, or not from files of this format.
+        DesignError: the format is unknown or cannot express an option, the design was not imported, or not from files
+            of this format.
     """
     chosen = export_format(form)
-    export = Export(design, placement, Path(folder), name, changes_only=chosen.changes_only)
+    for option, wanted in (("blockages", blockages), ("cut_rows", cut_rows)):
+        if wanted and option not in chosen.options:
+            able = ", ".join(known for known, one in FORMATS.items() if option in one.options)
+            raise DesignError(f"{option}=true: format={form} cannot express it; formats that can: {able}")
+    export = Export(design, placement, Path(folder), name, chosen.changes_only, blockages, cut_rows)
     content = chosen.write(export)
     data = content.encode() if isinstance(content, str) else content
     if chosen.on_canvas:
         return Exported(data, len(design.netlist.hard), ())
-    notes = _off_grid(export.flat, export.all_locations)
+    notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
         notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as your files have them")
@@ -176,6 +226,51 @@ def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]
     off = int((corners % grid != 0).any(axis=1).sum()) if grid > 1 else 0
     what = f"macros are not on the manufacturing grid of {flat.floorplan.manufacturing_grid:g} µm"
     return [f"{off} {what}"] if off else []
+
+
+def _boxes(flat: FlatDesign, netlist: Netlist, placement: Placement) -> np.ndarray:
+    """The boxes of the hard macros in the user's coordinates, float64 [M, 4], µm."""
+    core = flat.floorplan.core
+    shift = (0.0, 0.0) if netlist is flat.netlist else (core.x_low, core.y_low)
+    return netlist.boxes(placement, netlist.hard) + np.tile(shift, 2)
+
+
+def cells_beneath(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[str]:
+    """A note if macros are placed on standard cells that the user's files fix, such as tap cells.
+
+    `netlist` and `placement` are as `macro_locations` takes them.
+    """
+    cells = np.flatnonzero((flat.netlist.kind == NodeKind.CELL) & flat.placement.fixed & flat.placement.placed)
+    if not len(cells):
+        return []
+    cell, covered = flat.netlist.boxes(flat.placement, cells), np.zeros(len(cells), dtype=np.bool_)
+    for box in _boxes(flat, netlist, placement):
+        covered |= (np.minimum(cell[:, 2:], box[2:]) - np.maximum(cell[:, :2], box[:2]) > TOLERANCE).all(axis=1)
+    under = cells[covered]
+    if not len(under):
+        return []
+    masters = sorted({flat.master_names[master] for master in flat.master[under].tolist() if master >= 0})
+    which = ", ".join(masters[:SHOWN_MASTERS]) + (", …" if len(masters) > SHOWN_MASTERS else "")
+    return [
+        f"{len(under)} fixed standard cells lie beneath macros (first: {flat.netlist.names[under[0]]!r}; masters: "
+        f"{which}): remove them, or export from a floorplan without them (tap cells are inserted after the macros)"
+    ]
+
+
+def added_blockages(flat: FlatDesign, design: Design, placement: Placement) -> list[_Corners]:
+    """The placement blockages that the user's files do not have, corners in µm in the user's coordinates.
+
+    They are each macro with its halo, turned as the macro is, where it has one, and the blockages added at the import.
+    """
+    netlist, core = design.netlist, flat.floorplan.core
+    halo = np.stack(design.constraints.sides(placement.orientation), axis=1)[netlist.hard]
+    boxes = (_boxes(flat, netlist, placement) + np.hstack((-halo, halo)))[halo.any(axis=1)]
+    own = {tuple(box) for box in constraints_of(flat)[0].blockages.tolist()}
+    extra = [box for box in design.constraints.blockages.tolist() if tuple(box) not in own]
+    on_canvas = np.array(extra).reshape(-1, 4) + np.tile((core.x_low, core.y_low), 2)
+    units = flat.floorplan.units
+    corners = np.round(np.concatenate((boxes, on_canvas)) * units) / units
+    return [(box[0], box[1], box[2], box[3]) for box in corners.tolist()]
 
 
 def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[MacroLocation]:
@@ -314,11 +409,22 @@ def _pl_line(place: MacroLocation, units: float) -> str:
     return f"{place.name}\t{x}\t{y}\t: {place.orientation.name} /FIXED"
 
 
-def openroad_tcl(locations: Sequence[MacroLocation], units: float) -> str:
-    """A script for OpenROAD: `place_macro`, or for macros rotated by 90° the database's own calls."""
-    lines = []
-    for place in locations:
-        name, turn = tcl_word(place.written_name), _TCL_NAMES[place.orientation.name]
+def openroad_tcl(
+    locations: Sequence[MacroLocation],
+    units: float,
+    *,
+    blockages: Sequence[_Corners] = (),
+    cut: _Halo | None = None,
+) -> str:
+    """A script for OpenROAD: `place_macro`, or for macros rotated by 90° the database's own calls.
+
+    It first removes the macros' present places: OpenROAD neither moves a macro whose place is firm or locked, nor
+    places one on another that is placed (messages ODB-0359, ODB-0360 and MPL-0041).
+    """
+    names = [tcl_word(place.written_name) for place in locations]
+    lines = [f"[[ord::get_db_block] findInst {name}] setPlacementStatus NONE" for name in names]
+    for name, place in zip(names, locations, strict=True):
+        turn = _TCL_NAMES[place.orientation.name]
         if turn in _UPRIGHT:
             x, y = _microns(place.x, units), _microns(place.y, units)
             lines.append(f"place_macro -macro_name {name} -location {{{x} {y}}} -orientation {turn} -exact")
@@ -329,25 +435,42 @@ def openroad_tcl(locations: Sequence[MacroLocation], units: float) -> str:
                 f"$inst setLocation {place.x} {place.y}",
                 "$inst setPlacementStatus FIRM",
             ]
-    return _script(lines)
+    lines += [f"create_blockage -region {{{_corners(box)}}}" for box in blockages]
+    if cut is not None:
+        lines.append(f"cut_rows -halo_width_x {_plain(cut[0])} -halo_width_y {_plain(cut[1])}")
+    return _script(_OPENROAD, lines)
 
 
-def innovus_tcl(locations: Sequence[MacroLocation], units: float) -> str:
+def innovus_tcl(
+    locations: Sequence[MacroLocation],
+    units: float,
+    *,
+    blockages: Sequence[_Corners] = (),
+    cut: _Halo | None = None,
+) -> str:
     """A script for Innovus: `placeInstance`."""
-    return _script(
+    lines = [
         f"placeInstance {tcl_word(place.name)} {_microns(place.x, units)} {_microns(place.y, units)} "
         f"{_INNOVUS_NAMES[place.orientation.name]} -fixed"
         for place in locations
-    )
+    ]
+    lines += [f"createPlaceBlockage -type hard -box {_corners(box)}" for box in blockages]
+    lines += ["cutRow"] if cut is not None else []
+    return _script(_INNOVUS, lines)
 
 
-def icc2_tcl(locations: Sequence[MacroLocation], units: float) -> str:
+def icc2_tcl(locations: Sequence[MacroLocation], units: float, *, blockages: Sequence[_Corners] = ()) -> str:
     """A script for ICC2: `set_cell_location`."""
-    return _script(
+    lines = [
         f"set_cell_location -coordinates {{{_microns(place.x, units)} {_microns(place.y, units)}}} "
         f"-orientation {_TCL_NAMES[place.orientation.name]} -fixed [get_cells {tcl_word(place.name)}]"
         for place in locations
-    )
+    ]
+    lines += [
+        f"create_placement_blockage -type hard -boundary {{{{{_corners(box[:2])}}} {{{_corners(box[2:])}}}}}"
+        for box in blockages
+    ]
+    return _script(_ICC2, lines)
 
 
 def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
@@ -361,8 +484,7 @@ def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
 
 def _microns(value: int, units: float) -> str:
     """Database units as µm, without rounding."""
-    microns = float(value / units)
-    return f"{microns:.0f}" if microns == int(microns) else repr(microns)
+    return _plain(float(value / units))
 
 
 def tcl_word(name: str) -> str:
@@ -372,8 +494,17 @@ def tcl_word(name: str) -> str:
     return "{" + name + "}"
 
 
-def _script(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+def _corners(values: Sequence[float]) -> str:
+    return " ".join(map(_plain, values))
+
+
+def _plain(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else repr(value)
+
+
+def _script(written_for: str, lines: Iterable[str]) -> str:
+    """The lines of a script, below one that names the tool that it was written for."""
+    return "".join(f"{line}\n" for line in (f"# Written for {written_for}.", *lines))
 
 
 def _def(export: Export) -> bytes:
@@ -385,11 +516,23 @@ def _bookshelf(export: Export) -> str:
     return bookshelf_pl(files.unpacked_bytes(positions).decode(), export.locations, export.units)
 
 
+def _openroad(export: Export) -> str:
+    return openroad_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
+
+
+def _innovus(export: Export) -> str:
+    return innovus_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
+
+
+def _icc2(export: Export) -> str:
+    return icc2_tcl(export.locations, export.units, blockages=export.added_blockages)
+
+
 FORMATS: dict[str, ExportFormat] = {
     "def": ExportFormat(_def, changes_only=True),
-    "openroad": ExportFormat(lambda export: openroad_tcl(export.locations, export.units), changes_only=True),
-    "innovus": ExportFormat(lambda export: innovus_tcl(export.locations, export.units), changes_only=True),
-    "icc2": ExportFormat(lambda export: icc2_tcl(export.locations, export.units), changes_only=True),
+    "openroad": ExportFormat(_openroad, changes_only=True, options=("blockages", "cut_rows")),
+    "innovus": ExportFormat(_innovus, changes_only=True, options=("blockages", "cut_rows")),
+    "icc2": ExportFormat(_icc2, changes_only=True, options=("blockages",)),
     "bookshelf": ExportFormat(_bookshelf),
     "plc": ExportFormat(lambda export: placement_text(export.name, export.design, export.placement), on_canvas=True),
     "csv": ExportFormat(lambda export: csv_text(export.locations, export.units)),

@@ -154,7 +154,7 @@ def check_constraints(design: Design) -> tuple[str, ...]:
             "in the canvas and its regions, off blockages and other regions that are exclusive, clear of fixed macros "
             "and ports, on the snapping grid, in an orientation that it may have"
         )
-    return _CHECKED.setdefault(design, (*_violated_by_fixed(design), *_too_close(design)))
+    return _CHECKED.setdefault(design, (*_violated_by_fixed(design), *_too_close(design), *_too_narrow(design)))
 
 
 def _named(design: Design, nodes: list[int]) -> str:
@@ -278,6 +278,24 @@ def _too_close(design: Design) -> list[str]:
     one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
     more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
     return [f"fixed macros {one!r} and {other!r} are closer than their halos{more}"]
+
+
+def _too_narrow(design: Design) -> list[str]:
+    """A notice if gaps between fixed macros are narrower than a channel."""
+    if not design.constraints.has_channels:
+        return []
+    fixed, centre, half, halo = _fixed_macros(design)
+    gap = np.abs(centre[:, None] - centre) - (half[:, None] + half)
+    pitches = np.array([pitch for pitch, _ in design.constraints.grid.axes])
+    needed = halo[:, None] + halo + np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # as in native/cost/legality.hpp
+    faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
+    narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
+    pairs = np.argwhere(np.triu(narrow.any(axis=2), 1))
+    if not len(pairs):
+        return []
+    one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
+    more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
+    return [f"the gap between the fixed macros {one!r} and {other!r} is narrower than a channel{more}"]
 
 
 def _violated_by_fixed(design: Design) -> list[str]:

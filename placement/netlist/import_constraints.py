@@ -53,6 +53,7 @@ class ConstraintSettings:
         blockages: added to those of the files.
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
+        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule.
         snap: what lower left corners lie on: the manufacturing grid (if a file gives one), the routing tracks,
             nothing, or a grid in the files' coordinates.
         any_orientation: whether macros may have any orientation, whatever the LEF file allows.
@@ -63,6 +64,7 @@ class ConstraintSettings:
     blockages: tuple[Rectangle, ...] = ()
     regions: tuple[RegionSetting, ...] = ()
     port_keepout: float = 0.0
+    channel: tuple[float, float] = (0.0, 0.0)
     snap: Snap | SnapGrid = "manufacturing"
     any_orientation: bool = False
 
@@ -70,7 +72,6 @@ class ConstraintSettings:
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
     """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
 
-    From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
     From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
     partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
     regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
@@ -90,6 +91,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
         spacing=_spacing(flat, chosen, halo, notices),
+        channel=chosen.channel,
     )
     return constraints, tuple(notices)
 
@@ -138,8 +140,8 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
 
 
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
-    """What cells need between macros, unless the settings say that macros have no halos."""
-    if settings.halo is not None and not halo.any():
+    """What cells need between macros, unless a channel rule provides it or the settings say that macros have no halos."""
+    if max(settings.channel) > 0 or (settings.halo is not None and not halo.any()):
         return 0.0
     spacing = spacing_for_cells(flat, halo)
     if spacing:

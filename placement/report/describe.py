@@ -95,6 +95,7 @@ def _constraints(design: Design) -> str:
         (held, f"orientations of {held:,} macros"),
         (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
         (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
+        (kept.has_channels, f"channels of {kept.channel[0]:g} × {kept.channel[1]:g} µm"),
     )
     return "; ".join(text for applies, text in rules if applies)
 

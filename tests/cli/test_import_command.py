@@ -19,6 +19,7 @@ from benchmarks.made_chip import Options, write_chip
 from placement.cli.import_command import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import settings
+from placement.engine.costs import violations
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
 from placement.netlist.flat_design import read_flat
@@ -403,6 +404,26 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
     told = capsys.readouterr()
     assert message in told.err and told.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
+
+
+def test_channels_are_imported_kept_and_named(chip: tuple[Path, Path], tmp_path: Path, capsys) -> None:
+    out = tmp_path / "chip"
+    words = ("--lef", chip[0], "--def", chip[1], "--parts", 10)
+    assert run("import", *words, "--out", out, "--channel", "12,10") == 0
+    design = load(out)
+    assert design.constraints.channel == (12.0, 10.0)
+    plc = placed(out, tmp_path / "row.plc")
+    capsys.readouterr()
+    assert run("evaluate", f"design={out}", f"placement={plc}", "json=true") == 0
+    told = capsys.readouterr().out
+    count = json.loads(told.splitlines()[-1])["channel_violations"]
+    assert count == violations(design, read_placement(plc, design.netlist)[1]).channels > 0
+    assert "less than a channel of 1" in told
+    assert run("search", f"design={out}", "time=1", f"out={tmp_path / 'found'}") == 0
+    found = json.loads((tmp_path / "found" / "metrics.json").read_text())
+    assert found["channel_violations"] == found["overlaps"] == 0
+    assert run("import", *words, "--out", tmp_path / "wrong", "--channel", "12,x") == 2
+    assert "channel=12,x: must be one number, or two with a comma" in capsys.readouterr().err
 
 
 def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:

@@ -12,14 +12,16 @@ import pytest
 
 from placement.api import import_design
 from placement.netlist import export
-from placement.netlist.design import Orientation
+from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.export import MacroLocation
-from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.formats.def_design import flat_design_of
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_def_placement
@@ -93,23 +95,61 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
 
 
 def test_scripts_by_hand(chip: FlatDesign) -> None:
-    units = chip.floorplan.units
-    assert export.innovus_tcl(moved(chip), units) == (
+    units, halo = chip.floorplan.units, [(1.0, 2.5, 9.0, 14.0)]
+    assert export.innovus_tcl(moved(chip), units, blockages=halo, cut=(2.0, 1.5)) == (
+        "# Written for Innovus 21.1, legacy commands.\n"
         "placeInstance {mem[0]/ram} 3 4 R90 -fixed\nplaceInstance {mem[1]/ram} 20.005 30 R0 -fixed\n"
+        "createPlaceBlockage -type hard -box 1 2.5 9 14\ncutRow\n"
     )
-    assert export.icc2_tcl(moved(chip)[1:], units) == (
+    assert export.icc2_tcl(moved(chip)[1:], units, blockages=halo) == (
+        "# Written for IC Compiler II, R-2020.09 or later.\n"
         "set_cell_location -coordinates {20.005 30} -orientation R0 -fixed [get_cells {mem[1]/ram}]\n"
+        "create_placement_blockage -type hard -boundary {{1 2.5} {9 14}}\n"
     )
-    assert export.openroad_tcl(moved(chip), units).splitlines() == [
+    assert export.openroad_tcl(moved(chip), units, blockages=halo, cut=(2.0, 1.5)).splitlines() == [
+        "# Written for OpenROAD, a build of 2025 or later.",
+        r"[[ord::get_db_block] findInst {mem\[0\]/ram}] setPlacementStatus NONE",
+        r"[[ord::get_db_block] findInst {mem\[1\]/ram}] setPlacementStatus NONE",
         r"set inst [[ord::get_db_block] findInst {mem\[0\]/ram}]",
         "$inst setOrient R90",
         "$inst setLocation 3000 4000",
         "$inst setPlacementStatus FIRM",
         r"place_macro -macro_name {mem\[1\]/ram} -location {20.005 30} -orientation R0 -exact",
+        "create_blockage -region {1 2.5 9 14}",
+        "cut_rows -halo_width_x 2 -halo_width_y 1.5",
     ]
     assert export.csv_text(moved(chip), units) == (
         "name,master,x,y,orientation\nmem[0]/ram,RAM,3,4,W\nmem[1]/ram,RAM,20.005,30,N\n"
     )
+
+
+def test_openroad_meets_no_macro_that_is_placed(chip: FlatDesign) -> None:
+    """A model of the database: firm macros cannot be moved, and `place_macro` rejects one on another or on itself."""
+    tkinter = pytest.importorskip("tkinter", reason="this Python has no Tcl to check with")
+    interpreter = tkinter.Tcl()
+    interpreter.eval(r"""
+        array set status {{mem\[0\]/ram} FIRM {mem\[1\]/ram} PLACED}
+        namespace eval ord {proc get_db_block {} {return block}}
+        proc block {find name} {interp alias {} inst:$name {} call $name; return inst:$name}
+        proc call {name what args} {
+            global status
+            if {$what eq "setPlacementStatus"} {set status($name) [lindex $args 0]; return}
+            if {$status($name) in {FIRM LOCKED}} {error "ODB-0359: $name is $status($name)"}
+        }
+        proc place_macro {args} {
+            global status
+            set name [dict get [lrange $args 0 end-1] -macro_name]
+            if {$status($name) ne "NONE"} {error "MPL-0041: $name overlaps with itself"}
+            set status($name) LOCKED
+        }
+    """)
+    script = export.openroad_tcl(moved(chip), chip.floorplan.units)
+    interpreter.eval(script)
+    assert [interpreter.getvar(rf"status(mem\[{one}\]/ram)") for one in (0, 1)] == ["FIRM", "LOCKED"]
+    interpreter.eval(script)  # again, in the same session
+    without = "\n".join(line for line in script.splitlines() if not line.endswith("NONE"))
+    with pytest.raises(tkinter.TclError, match="ODB-0359"):
+        interpreter.eval(without)
 
 
 @pytest.mark.parametrize("name", [r"a\[0\]/b", "plain", "a[0]", "a{b", "a}b", "back\\", "$x[y]", 'q"uote', "a b", "{}"])
@@ -199,6 +239,43 @@ def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
         assert exported.data
     toy = load("toy6")
     assert export.export_placement(toy, toy.initial, out, form="plc").macros == 6
+
+
+def test_blockages_and_rows_are_written_on_request(tmp_path: Path) -> None:
+    array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
+    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    core = import_design(**files, out=tmp_path / "bare") and read_flat(tmp_path / "bare").floorplan.core
+    box = Rectangle(core.x_low + 1, core.y_low + 2, core.x_low + 4, core.y_low + 5)
+    limits = ConstraintSettings(halo=(2.0, 1.0), blockages=(box,))
+    out = tmp_path / "chip"
+    design = import_design(**files, out=out, settings=ImportSettings(constraints=limits))
+    text = export.export_placement(design, design.initial, out, form="openroad", blockages=True, cut_rows=True).data
+    lines = text.decode().splitlines()
+    regions = [line for line in lines if line.startswith("create_blockage")]
+    assert regions[-1] == (f"create_blockage -region {{{box.x_low:g} {box.y_low:g} {box.x_high:g} {box.y_high:g}}}")
+    assert len(regions) == len(design.netlist.hard) + 1
+    lone = design.netlist.names.index("lone")
+    width, height = float(design.netlist.width[lone]), float(design.netlist.height[lone])
+    assert f"create_blockage -region {{48 59 {52 + width:g} {61 + height:g}}}" in regions
+    assert lines[-1] == "cut_rows -halo_width_x 2 -halo_width_y 1"
+    with pytest.raises(DesignError, match="blockages=true: format=def cannot express it; formats that can: openroad"):
+        export.export_placement(design, design.initial, out, form="def", blockages=True)
+
+
+def test_fixed_cells_beneath_macros_are_reported(chip: FlatDesign) -> None:
+    cell = int(np.flatnonzero((chip.netlist.kind == NodeKind.CELL) & chip.placement.placed)[0])
+    macro = chip.netlist.hard[1:]
+    on_it = chip.placement.moved(macro, chip.placement.x[[cell]], chip.placement.y[[cell]])
+    away = chip.placement.moved(macro, np.array([500.0]), np.array([500.0]))
+    assert not export.cells_beneath(chip, chip.netlist, on_it)  # the cell can move
+    fixed = chip.placement.fixed.copy()
+    fixed[cell] = True
+    chip = dataclasses.replace(chip, placement=dataclasses.replace(chip.placement, fixed=fixed))
+    (note,) = export.cells_beneath(chip, chip.netlist, on_it)
+    master = chip.master_names[chip.master[cell]]
+    first = f"first: {chip.netlist.names[cell]!r}; masters: {master}"
+    assert note.startswith(f"1 fixed standard cells lie beneath macros ({first})")
+    assert not export.cells_beneath(chip, chip.netlist, away)
 
 
 def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 
 TOUCHING = 1e-6
@@ -27,6 +29,7 @@ class OracleViolations(NamedTuple):
     orientations: int
     grid: int
     port_keepout: int
+    channels: int
 
 
 def violations(design: Design, placement: Placement) -> OracleViolations:
@@ -44,7 +47,31 @@ def violations(design: Design, placement: Placement) -> OracleViolations:
         orientations=sum(not design.constraints.allows(node, int(placement.orientation[node])) for node in hard),
         grid=sum(is_off_grid(design, placement, node) for node in hard),
         port_keepout=sum(near_port(design, placement, node) for node in hard),
+        channels=narrow_gaps(design, placement),
     )
+
+
+def narrow_gaps(design: Design, placement: Placement) -> int:
+    """Pairs and macros at an edge that break the rule, one axis after the other."""
+    canvas, kept = design.canvas, design.constraints
+    boxes = design.netlist.boxes(placement, design.netlist.hard)
+    halos = np.stack(kept.sides(placement.orientation), axis=1)[design.netlist.hard]
+    slack = [max(1e-6, 3 * pitch - 1e-6) for pitch, _ in kept.grid.axes]
+
+    def narrow(gap: float, needed: float, axis: int) -> bool:
+        return needed + slack[axis] < gap < kept.channel[axis] - 1e-6
+
+    found = 0
+    for box in boxes:
+        gaps = [(box[axis], extent - box[2 + axis]) for axis, extent in enumerate((canvas.width, canvas.height))]
+        found += any(narrow(gap, 0.0, axis) for axis in (0, 1) for gap in gaps[axis])
+    for one, other in itertools.combinations(range(len(boxes)), 2):
+        a, b = boxes[one], boxes[other]
+        gap = [max(a[axis], b[axis]) - min(a[2 + axis], b[2 + axis]) for axis in (0, 1)]
+        found += any(
+            narrow(gap[axis], halos[one, axis] + halos[other, axis], axis) and gap[1 - axis] < -1e-6 for axis in (0, 1)
+        )
+    return found
 
 
 def may_stand(design: Design, placement: Placement, node: int) -> bool:

@@ -14,6 +14,7 @@ from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.feasibility import KeepOutKind, keep_outs
 
 TOLERANCE = 1e-6  # µm: lengths that differ by rounding only are equal, as in the engine
+NARROW = "less than a channel"  # in the reasons of the channel rule
 MOST_REASONS = 6  # reported for one macro
 _KEEP_OUT = {
     KeepOutKind.BLOCKAGE: "is on a blockage",
@@ -66,6 +67,9 @@ class _Macros:
         self.size = np.stack(design.netlist.sides(placement.orientation))[:, hard]
         self.halo = np.stack(design.constraints.sides(placement.orientation))[:, hard]
         self.centre = np.stack((placement.x[hard], placement.y[hard]))
+        # The largest gap of an abutment beyond what halos need, by axis; see native/cost/legality.hpp.
+        grid = design.constraints.grid
+        self.slack = np.maximum(TOLERANCE, 3 * np.array([grid.pitch_x, grid.pitch_y]) - TOLERANCE)
         self.low, self.high = self.centre - self.size / 2, self.centre + self.size / 2  # [2, H]: x and y
 
     def reasons(self, who: np.ndarray, pairs: np.ndarray) -> Reasons:
@@ -73,6 +77,8 @@ class _Macros:
         chosen = np.flatnonzero(who)
         yield from self.outside(chosen)
         yield from self.too_close(*np.nonzero(np.triu(pairs, 1)))
+        yield from self.narrow(*np.nonzero(np.triu(pairs, 1)))
+        yield from self.at_edges(chosen)
         yield from self.on_keep_outs(chosen)
         yield from self.misoriented(chosen)
         yield from self.off_grid(chosen)
@@ -103,6 +109,39 @@ class _Macros:
                 reason = f"is closer to {{}} than their halos allow ({gap[0, pair]:g} × {gap[1, pair]:g} µm)"
             yield one, reason.format(names[other])
             yield other, reason.format(names[one])
+
+    def narrow(self, first: np.ndarray, second: np.ndarray) -> Reasons:
+        """Both macros of every pair whose gap is more than an abutment and less than a channel."""
+        if not self.constraints.has_channels:
+            return
+        apart = np.abs(self.centre[:, first] - self.centre[:, second])
+        gap = apart - (self.size[:, first] + self.size[:, second]) / 2
+        needed = np.maximum(self.halo[:, first] + self.halo[:, second], 0.0)
+        faces = np.minimum(-gap, np.minimum(self.size[:, first], self.size[:, second])) > TOLERANCE
+        channel = np.array(self.constraints.channel)[:, None]
+        broken = faces[::-1] & (gap > needed + self.slack[:, None]) & (gap < channel - TOLERANCE)
+        names = self.design.netlist.names
+        for pair in np.flatnonzero(broken.any(axis=0)):
+            one, other, axis = int(self.hard[first[pair]]), int(self.hard[second[pair]]), int(broken[:, pair].argmax())
+            reason = f"is {gap[axis, pair]:.4g} µm from {{}}, {NARROW} of {channel[axis, 0]:g} µm"
+            yield one, reason.format(names[other])
+            yield other, reason.format(names[one])
+
+    def at_edges(self, chosen: np.ndarray) -> Reasons:
+        """Macros whose gap to the canvas's edge is less than a channel."""
+        if not self.constraints.has_channels:
+            return
+        extent = np.array([[self.design.canvas.width], [self.design.canvas.height]])
+        gap = np.stack((self.low, extent - self.high))[:, :, chosen]  # [2 (low, high), 2, ·]
+        channel = np.array(self.constraints.channel)[:, None]
+        broken = (gap > self.slack[:, None]) & (gap < channel - TOLERANCE)
+        for index in np.flatnonzero(broken.any(axis=(0, 1))):
+            side, axis = np.argwhere(broken[:, :, index])[0]
+            distance, width = gap[side, axis, index], channel[axis, 0]
+            yield (
+                int(self.hard[chosen[index]]),
+                (f"is {distance:.4g} µm from the canvas's edge, {NARROW} of {width:g} µm"),
+            )
 
     def on_keep_outs(self, chosen: np.ndarray) -> Reasons:
         """Macros on blockages, outside their regions, too close to ports."""

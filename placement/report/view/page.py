@@ -79,6 +79,7 @@ def constraint_values(constraints: Constraints) -> dict[str, Any]:
         ],
         "grid": dataclasses.asdict(constraints.grid),
         "port_keepout": constraints.port_keepout,
+        "channel": list(constraints.channel),
     }
 
 

@@ -103,7 +103,7 @@ void bind_cost(nb::module_& m) {
         require_placement(*design, x, y, orientation);
         const Violations result = check_constraints(*design, x.data(), y.data(), orientation.data());
         return std::make_tuple(result.halos, result.blockages, result.regions, result.orientations, result.grid,
-                               result.port_keepout);
+                               result.port_keepout, result.channels);
       },
       "design"_a, "x"_a, "y"_a, "orientation"_a);
 

@@ -32,7 +32,8 @@ void bind_state(nb::module_& m) {
       .value("on_blockage", Verdict::on_blockage)
       .value("off_region", Verdict::off_region)
       .value("near_port", Verdict::near_port)
-      .value("off_lines", Verdict::off_lines);
+      .value("off_lines", Verdict::off_lines)
+      .value("narrow_channel", Verdict::narrow_channel);
 
   nb::class_<PlacementState>(m, "PlacementState", "Macros placed one by one; see placement.engine.state.")
       .def("__init__",

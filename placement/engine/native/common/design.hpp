@@ -74,6 +74,12 @@ struct SnapGrid {
   bool is_set() const { return pitch_x > 0 || pitch_y > 0; }
 };
 
+// Least width of a gap between two hard macros, or between one and the canvas's edge, that is no abutment; 0: no rule. µm.
+struct Channel {
+  double x = 0, y = 0;
+  bool is_set() const { return x > 0 || y > 0; }
+};
+
 // What hard macros keep to, see placement/netlist/constraints.py; the vectors are empty where `any` is false.
 struct Constraints {
   bool any = false;
@@ -84,6 +90,7 @@ struct Constraints {
   std::vector<std::int32_t> keep_set;         // [N] which set of keep-outs holds for a hard macro
   std::vector<std::int32_t> set_start, items; // set s: keep_outs[items[set_start[s]]] …
   SnapGrid grid;
+  Channel channel;
 
   bool allows(int node, std::int8_t orientation) const { return !any || ((orientations[node] >> orientation) & 1); }
   double halo_across(int node, std::int8_t orientation) const {

@@ -1,5 +1,5 @@
 // Where a hard macro may be: inside the canvas, clear of other macros by halos and spacing, clear of keep-outs,
-// turned as it may be, on the snapping grid. The one rule that everything in the engine shares.
+// turned as it may be, on the snapping grid, off gaps that are too narrow for a channel. The one rule that everything in the engine shares.
 #pragma once
 
 #include <algorithm>
@@ -52,6 +52,74 @@ inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double
                            allowed_share(std::max(spacing, a.halo_y + b.halo_y), threshold));
 }
 
+// Intervals abut where no more than this lies between what they need, µm: on a snapping grid a few pitches, for sizes
+// and halos may each be off the grid.
+inline double abutment_slack(double pitch) { return std::max(kLengthTolerance, 3 * pitch - kLengthTolerance); }
+
+// Whether `gap` µm are more than an abutment, which needs `needed` µm, and less than a channel.
+inline bool too_narrow(double gap, double needed, double channel, double pitch) {
+  return gap > std::max(needed, 0.0) + abutment_slack(pitch) && gap < channel - kLengthTolerance;
+}
+
+inline double gap_between(double centre_a, double length_a, double centre_b, double length_b) {
+  return std::abs(centre_a - centre_b) - (length_a + length_b) / 2;
+}
+
+// Whether two hard macros face each other across a gap that is neither an abutment nor a channel. Every two macros
+// count, also those with a third between them.
+inline bool breaks_channel(const HardBox& a, const HardBox& b, const Channel& channel, const SnapGrid& grid) {
+  return (intervals_overlap(a.y, a.height, b.y, b.height, 0) &&
+          too_narrow(gap_between(a.x, a.width, b.x, b.width), a.halo_x + b.halo_x, channel.x, grid.pitch_x)) ||
+         (intervals_overlap(a.x, a.width, b.x, b.width, 0) &&
+          too_narrow(gap_between(a.y, a.height, b.y, b.height), a.halo_y + b.halo_y, channel.y, grid.pitch_y));
+}
+
+// The same of a hard macro and the canvas's edges. Halos may reach over an edge.
+inline bool breaks_channel_at_edge(const HardBox& box, const Canvas& canvas, const Channel& channel,
+                                   const SnapGrid& grid) {
+  const auto breaks = [](double at, double length, double extent, double least, double pitch) {
+    return too_narrow(at - length / 2, 0, least, pitch) || too_narrow(extent - at - length / 2, 0, least, pitch);
+  };
+  return breaks(box.x, box.width, canvas.width, channel.x, grid.pitch_x) ||
+         breaks(box.y, box.height, canvas.height, channel.y, grid.pitch_y);
+}
+
+// Open rectangles of centres at which a box of some width and height breaks the channel rule beside `other`, the halos
+// of both, across and up, being given as sums: visit(x, y, reach_x, reach_y).
+template <typename Visit>
+void for_channel_bands(double width, double height, const HardBox& other, double halos_x, double halos_y,
+                       const Channel& channel, const SnapGrid& grid, Visit visit) {
+  const double half_x = (width + other.width) / 2, half_y = (height + other.height) / 2;
+  const bool faces_y = std::min(height, other.height) > kLengthTolerance;
+  const bool faces_x = std::min(width, other.width) > kLengthTolerance;
+  const double low_x = std::max(halos_x, 0.0) + abutment_slack(grid.pitch_x) - kLengthTolerance;
+  const double low_y = std::max(halos_y, 0.0) + abutment_slack(grid.pitch_y) - kLengthTolerance;
+  if (faces_y && channel.x - low_x > 2 * kLengthTolerance) {
+    const double away = half_x + (low_x + channel.x) / 2, reach = (channel.x - low_x) / 2;
+    for (const double side : {-away, away}) visit(other.x + side, other.y, reach, half_y);
+  }
+  if (faces_x && channel.y - low_y > 2 * kLengthTolerance) {
+    const double away = half_y + (low_y + channel.y) / 2, reach = (channel.y - low_y) / 2;
+    for (const double side : {-away, away}) visit(other.x, other.y + side, half_x, reach);
+  }
+}
+
+// The same for the canvas's edges.
+template <typename Visit>
+void for_channel_edges(double width, double height, const Canvas& canvas, const Channel& channel, const SnapGrid& grid,
+                       Visit visit) {
+  const double low_x = abutment_slack(grid.pitch_x) - kLengthTolerance;
+  const double low_y = abutment_slack(grid.pitch_y) - kLengthTolerance;
+  if (channel.x - low_x > 2 * kLengthTolerance) {
+    const double at = (width + low_x + channel.x) / 2, reach = (channel.x - low_x) / 2;
+    for (const double x : {at, canvas.width - at}) visit(x, canvas.height / 2, reach, canvas.height);
+  }
+  if (channel.y - low_y > 2 * kLengthTolerance) {
+    const double at = (height + low_y + channel.y) / 2, reach = (channel.y - low_y) / 2;
+    for (const double y : {at, canvas.height - at}) visit(canvas.width / 2, y, canvas.width, reach);
+  }
+}
+
 // Whether a box is on a keep-out; `spacing` is kept from blockages only.
 inline bool stands_on(const HardBox& box, const KeepOut& off, double spacing) {
   const double share = allowed_share(off.kind == KeepOutKind::blockage ? spacing : 0, 0);
@@ -95,9 +163,10 @@ inline Legality check_legality(const Design& design, const double* x, const doub
   return result;
 }
 
-// Hard macros, fixed ones too, that break a constraint; of halos, pairs that are too close without overlapping.
+// Hard macros, fixed ones too, that break a constraint; of halos, pairs that are too close without overlapping; of
+// channels, pairs, and macros at an edge.
 struct Violations {
-  int halos = 0, blockages = 0, regions = 0, orientations = 0, grid = 0, port_keepout = 0;
+  int halos = 0, blockages = 0, regions = 0, orientations = 0, grid = 0, port_keepout = 0, channels = 0;
 };
 
 // x, y [N] µm, orientation [N].
@@ -120,12 +189,15 @@ inline Violations check_constraints(const Design& design, const double* x, const
     result.port_keepout += on[static_cast<int>(KeepOutKind::port)];
     result.orientations += !constraints.allows(node, orientation[node]);
     result.grid += !on_grid(box, constraints.grid);
+    const Channel& channel = constraints.channel;
+    result.channels += channel.is_set() && breaks_channel_at_edge(box, design.canvas, channel, constraints.grid);
     HardBox bare = box;
     bare.halo_x = bare.halo_y = 0;
     for (const HardBox& other : boxes) {
       HardBox bare_other = other;
       bare_other.halo_x = bare_other.halo_y = 0;
       result.halos += too_close(box, other, 0, threshold) && !too_close(bare, bare_other, 0, threshold);
+      result.channels += channel.is_set() && breaks_channel(box, other, channel, constraints.grid);
     }
     boxes.push_back(box);
   }

@@ -1,6 +1,7 @@
 #include "env/episode_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -208,6 +209,30 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
   }
 }
 
+// Takes the gcells out of a set whose centres may be inside an open rectangle, by a pitch of the snapping grid wider.
+void EpisodePlan::block_band(double x, double y, double reach_x, double reach_y, std::uint64_t* cells) const {
+  const SnapGrid& grid = design->constraints.grid;
+  const auto within = [](const std::vector<double>& centres, double size, double at, double reach, double pitch) {
+    const double low = at - reach + kLengthTolerance, high = at + reach - kLengthTolerance + pitch;
+    const int count = static_cast<int>(centres.size());
+    int first = static_cast<int>(std::clamp(std::floor(low / size - 0.5), 0.0, static_cast<double>(count)));
+    int last = static_cast<int>(std::clamp(std::ceil(high / size - 0.5), -1.0, count - 1.0));
+    while (first <= last && centres[first] <= low) ++first;
+    while (last >= first && centres[last] >= high) --last;
+    return std::pair<int, int>{first, last};
+  };
+  const auto [first_row, last_row] = within(row_y, cell_height, y, reach_y, std::max(grid.pitch_y, 0.0));
+  const auto [first_column, last_column] = within(column_x, cell_width, x, reach_x, std::max(grid.pitch_x, 0.0));
+  block_cells(cells, words, first_row, last_row, first_column, last_column);
+}
+
+void EpisodePlan::block_channels(const MacroToPlace& macro, const HardBox& other, std::uint64_t* cells) const {
+  const Constraints& constraints = design->constraints;
+  for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
+                    constraints.channel, constraints.grid,
+                    [&](double x, double y, double reach_x, double reach_y) { block_band(x, y, reach_x, reach_y, cells); });
+}
+
 void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& examples) {
   const Constraints& constraints = design->constraints;
   const auto set = static_cast<std::size_t>(canvas.rows) * words;
@@ -242,6 +267,12 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
       const auto [first_column, last_column] =
           blocked(true, fixed.x, fixed.width, allowed_share(gap_x, canvas.overlap_threshold));
       block_cells(cells, words, first_row, last_row, first_column, last_column);
+      if (!constraints.channel.is_set()) continue;
+      block_channels(macro, hard_box(*design, fixed.node, fixed.x, fixed.y, orientation), cells);
+    }
+    if (constraints.channel.is_set()) {
+      for_channel_edges(macro.width, macro.height, canvas, constraints.channel, constraints.grid,
+                        [&](double x, double y, double reach_x, double reach_y) { block_band(x, y, reach_x, reach_y, cells); });
     }
     constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
       const auto [first_row, last_row] = blocked(false, off.y, off.height, 0);

@@ -91,6 +91,10 @@ struct EpisodePlan {
     return snapped_y.empty() ? row_y[row] : snapped_y[shape * row_y.size() + row];
   }
 
+  // Takes the gcells on which a macro would break the channel rule beside a hard macro out of a set [R, words]. On a
+  // snapping grid macros are up to a pitch off the centres, so that it may take some too many.
+  void block_channels(const MacroToPlace& macro, const HardBox& other, std::uint64_t* cells) const;
+
   std::shared_ptr<const Design> design;
   Canvas canvas;                           // with the grid of actions, R rows and C columns of cells
   double cell_width, cell_height;          // µm
@@ -110,6 +114,7 @@ struct EpisodePlan {
   std::uint64_t fingerprint;               // of the design
 
  private:
+  void block_band(double x, double y, double reach_x, double reach_y, std::uint64_t* cells) const;
   bool is_given(int node) const;
   void plan_nets();
   void plan_macro(int node);

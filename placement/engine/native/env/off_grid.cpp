@@ -69,6 +69,14 @@ void OffGrid::forbid(double x, double y, double reach_x, double reach_y) {
   if (reach_x > kLengthTolerance && reach_y > kLengthTolerance) forbidden_.push_back({x, y, reach_x, reach_y});
 }
 
+void OffGrid::forbid_channels(const MacroToPlace& macro, const HardBox& other) {
+  const Constraints& constraints = plan_->design->constraints;
+  if (!constraints.channel.is_set()) return;
+  for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
+                    constraints.channel, constraints.grid,
+                    [this](double x, double y, double reach_x, double reach_y) { forbid(x, y, reach_x, reach_y); });
+}
+
 void OffGrid::forbid_given(const MacroToPlace& macro) {
   const Design& design = *plan_->design;
   const Constraints& constraints = design.constraints;
@@ -80,6 +88,11 @@ void OffGrid::forbid_given(const MacroToPlace& macro) {
                         macro.halo_x + constraints.halo_across(fixed.node, orientation), threshold),
            centre_reach(macro.height, fixed.height, macro.halo_y + constraints.halo_up(fixed.node, orientation),
                         threshold));
+    forbid_channels(macro, hard_box(design, fixed.node, fixed.x, fixed.y, orientation));
+  }
+  if (constraints.channel.is_set()) {
+    for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.grid,
+                      [this](double x, double y, double reach_x, double reach_y) { forbid(x, y, reach_x, reach_y); });
   }
   constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
     forbid(off.x, off.y, centre_reach(macro.width, off.width, 0, 0), centre_reach(macro.height, off.height, 0, 0));

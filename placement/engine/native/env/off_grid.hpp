@@ -24,6 +24,8 @@ class OffGrid {
   void begin(const MacroToPlace& macro);
   // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
   void forbid(double x, double y, double reach_x, double reach_y);
+  // Nor in gaps beside a hard macro that break the channel rule.
+  void forbid_channels(const MacroToPlace& macro, const HardBox& other);
   // All that is placed before an episode begins, of which `macro` must keep clear.
   void forbid_given(const MacroToPlace& macro);
 

@@ -124,6 +124,7 @@ inline std::uint64_t fingerprint(const Design& design) {
       add(std::vector<double>{off.x, off.y, off.width, off.height, static_cast<double>(off.kind)});
     }
     add(std::vector<double>{kept.grid.pitch_x, kept.grid.pitch_y, kept.grid.offset_x, kept.grid.offset_y});
+    if (kept.channel.is_set()) add(std::vector<double>{kept.channel.x, kept.channel.y});
   }
   const std::string all = bytes.sealed();
   Checksum checksum;

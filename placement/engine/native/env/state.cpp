@@ -133,7 +133,15 @@ void PlacementState::find_legal() {
     block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
                 std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
   }
+  if (plan_->design->constraints.channel.is_set()) {
+    for (int t = 0; t < step_; ++t) plan_->block_channels(plan_->macros[step_], placed_box(t), legal_.data());
+  }
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
+}
+
+HardBox PlacementState::placed_box(int t) const {
+  const Obstacle& at = placed_[t];
+  return hard_box(*plan_->design, at.node, at.x, at.y, plan_->design->initial_orientation[at.node]);
 }
 
 void PlacementState::find_legal_off_grid() {
@@ -143,6 +151,7 @@ void PlacementState::find_legal_off_grid() {
   for (int t = 0; t < step_; ++t) {
     const auto [across, up] = reach_of(macro, plan_->macros[t]);
     off_grid_->forbid(placed_[t].x, placed_[t].y, across, up);
+    off_grid_->forbid_channels(macro, placed_box(t));
   }
   off_grid_->find(legal_.data());
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
@@ -203,6 +212,15 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
   for (int t = 0; t < step_; ++t) in_the_way(placed_[t]);
   if (*obstacle >= 0) return verdict;
+  if (const Channel& channel = design.constraints.channel; channel.is_set()) {
+    const auto narrow = [&](const Obstacle& other) {
+      if (breaks_channel(box, box_of(other), channel, design.constraints.grid)) *obstacle = other.node;
+    };
+    for (const Obstacle& other : plan_->fixed_macros) narrow(other);
+    for (int t = 0; t < step_; ++t) narrow(placed_[t]);
+    if (*obstacle >= 0) return Verdict::narrow_channel;
+    if (breaks_channel_at_edge(box, design.canvas, channel, design.constraints.grid)) return Verdict::narrow_channel;
+  }
   design.constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
     if (!stands_on(box, off, 0)) return;
     verdict = off.kind == KeepOutKind::blockage ? Verdict::on_blockage
@@ -220,6 +238,8 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
       *obstacle = placed_[t].node;
     }
   }
+  // So it is about channels.
+  if (*obstacle < 0 && design.constraints.channel.is_set()) return Verdict::narrow_channel;
   return verdict;
 }
 

@@ -16,7 +16,8 @@ namespace placement {
 
 // Why a macro may not be centred on a gcell.
 enum class Verdict : std::int8_t {
-  legal = 0, out_of_range, outside_canvas, overlaps, all_placed, too_close, on_blockage, off_region, near_port, off_lines
+  legal = 0, out_of_range, outside_canvas, overlaps, all_placed, too_close, on_blockage, off_region, near_port, off_lines,
+  narrow_channel
 };
 
 class PlacementState {
@@ -46,7 +47,8 @@ class PlacementState {
   // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
   std::pair<int, int> nth_legal(int n) const;
 
-  // Why the current macro may not go there; for overlaps and too_close, `obstacle` becomes the node that it meets.
+  // Why the current macro may not go there; for overlaps, too_close and narrow_channel, `obstacle` becomes the node that it
+  // meets, or stays as it is for the canvas's edge.
   Verdict judge(int row, int column, int* obstacle) const;
 
   // Centre of the t-th macro in placing order, µm; t < step().
@@ -72,6 +74,7 @@ class PlacementState {
   Verdict why_not(int row, int column, int* obstacle) const;
   void find_legal();
   void find_legal_off_grid();
+  HardBox placed_box(int t) const;
   std::pair<double, double> reach_of(const MacroToPlace& macro, const MacroToPlace& other) const;
   void add_area(const Obstacle& macro, double sign);
   void show(std::size_t cell) {

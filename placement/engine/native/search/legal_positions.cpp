@@ -12,7 +12,8 @@ LegalPositions::LegalPositions(const Design& design, double spacing, const std::
       slack_((spacing > 0 ? -spacing : design.canvas.overlap_threshold) + kLengthTolerance),
       index_of_(design.nodes(), -1),
       spacing_(spacing),
-      halos_(design.constraints.halos) {
+      halos_(design.constraints.halos),
+      channels_(design.constraints.channel.is_set()) {
   for (int node = 0; node < design.nodes(); ++node) {
     if (design.kind_of(node) != Kind::hard) continue;
     index_of_[node] = static_cast<std::int32_t>(x_.size());
@@ -44,7 +45,8 @@ void LegalPositions::make_bins() {
     longest = std::max({longest, design_.node_width[node], design_.node_height[node]});
     if (halos_) halo = std::max({halo, design_.constraints.halo_x[node], design_.constraints.halo_y[node]});
   }
-  reach_ = longest / 2 + std::max({spacing_, 2 * halo, 0.0}) + 2 * kLengthTolerance;
+  const Channel& channel = design_.constraints.channel;
+  reach_ = longest / 2 + std::max({spacing_, 2 * halo, channel.x, channel.y, 0.0}) + 2 * kLengthTolerance;
   first_in_.assign(static_cast<std::size_t>(columns_) * rows_, -1);
   next_.assign(macros_, -1);
   previous_.assign(macros_, -1);
@@ -93,7 +95,45 @@ bool LegalPositions::off_limits(const NodeMove& move) const {
   const HardBox box = hard_box_of(move);
   bool found = false;
   design_.constraints.for_keep_outs(move.node, [&](const KeepOut& off) { found |= stands_on(box, off, spacing_); });
-  return found;
+  const Constraints& kept = design_.constraints;
+  return found || (channels_ && breaks_channel_at_edge(box, design_.canvas, kept.channel, kept.grid));
+}
+
+void LegalPositions::settle(NodeMove& move) const {
+  constexpr int kRounds = 3;
+  const Constraints& kept = design_.constraints;
+  const HardBox size = hard_box_of(move);
+  // By how much a gap must grow to be an abutment, if the spacing allows one, or a channel.
+  const auto nearer = [this](double gap, double needed, double channel, double pitch) {
+    return needed >= spacing_ && gap - needed <= channel - gap ? needed - gap : channel + pitch - gap;
+  };
+  const auto off_edges = [&](double& at, double length, double extent, double channel, double pitch) {
+    const double low = at - length / 2, high = extent - at - length / 2;
+    const auto way = [&](double gap) { return gap <= channel - gap ? -gap : channel + pitch - gap; };
+    if (too_narrow(low, 0, channel, pitch)) at += way(low);
+    else if (too_narrow(high, 0, channel, pitch)) at -= way(high);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    const double x = move.x, y = move.y;
+    off_edges(move.x, size.width, design_.canvas.width, kept.channel.x, kept.grid.pitch_x);
+    off_edges(move.y, size.height, design_.canvas.height, kept.channel.y, kept.grid.pitch_y);
+    for_near(move.x, size.width / 2, move.y, size.height / 2, [&](std::size_t i) {
+      if (i >= macros_ || node_[i] == move.node) return;
+      const HardBox other = placed(i);
+      const double gap_x = gap_between(move.x, size.width, other.x, other.width);
+      const double gap_y = gap_between(move.y, size.height, other.y, other.height);
+      const double needed_x = std::max(size.halo_x + other.halo_x, 0.0);
+      const double needed_y = std::max(size.halo_y + other.halo_y, 0.0);
+      if (gap_y < 0 && too_narrow(gap_x, needed_x, kept.channel.x, kept.grid.pitch_x)) {
+        const double way = nearer(gap_x, needed_x, kept.channel.x, kept.grid.pitch_x);
+        move.x += move.x > other.x ? way : -way;
+      } else if (gap_x < 0 && too_narrow(gap_y, needed_y, kept.channel.y, kept.grid.pitch_y)) {
+        const double way = nearer(gap_y, needed_y, kept.channel.y, kept.grid.pitch_y);
+        move.y += move.y > other.y ? way : -way;
+      }
+    });
+    if (move.x == x && move.y == y) return;
+  }
 }
 
 double LegalPositions::gap(const NodeMove& a, const NodeMove& b, bool across) const {
@@ -125,21 +165,20 @@ bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
 bool LegalPositions::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
   if (!inside(box_of(move))) return false;
   const HardBox box = hard_box_of(move);
-  const double threshold = design_.canvas.overlap_threshold;
   int allowed = 0, found = 0;  // conflicts with the present positions of the moved macros, its own included; with all
   for (int j = 0; j < count; ++j) {
     const int other = index_of_[moves[j].node];
-    if (other >= 0) allowed += too_close(box, placed(other), spacing_, threshold);
+    if (other >= 0) allowed += clash(box, placed(other));
   }
   const Box plain = box_of(move);
   bool blocked = false;
   for_near(plain.x, plain.width / 2, plain.y, plain.height / 2, [&](std::size_t i) {
-    if (i < macros_) found += too_close(box, placed(i), spacing_, threshold);
+    if (i < macros_) found += clash(box, placed(i));
     else blocked |= conflict(plain, i);
   });
   if (blocked || found != allowed) return false;
   for (int j = 0; j < before; ++j) {
-    if (index_of_[moves[j].node] >= 0 && too_close(box, hard_box_of(moves[j]), spacing_, threshold)) return false;
+    if (index_of_[moves[j].node] >= 0 && clash(box, hard_box_of(moves[j]))) return false;
   }
   return true;
 }
@@ -169,7 +208,7 @@ bool LegalPositions::fits(const NodeMove* moves, int count) const {
     for (int i = 0; i < count; ++i) {
       if (index_of_[moves[i].node] >= 0 && off_limits(moves[i])) return false;
     }
-    if (halos_) return fits_with_halos(moves, count);
+    if (halos_ || channels_) return fits_with_halos(moves, count);
   }
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] < 0) continue;

@@ -38,6 +38,10 @@ class LegalPositions {
   bool all_fit() const;
   // Least distance in µm of two hard macros on an axis.
   double gap(const NodeMove& a, const NodeMove& b, bool across) const;
+  // Whether there is a channel rule.
+  bool has_channels() const { return channels_; }
+  // Moves a macro whose gaps to others or to an edge break the channel rule, to the nearer end of each such gap.
+  void settle(NodeMove& move) const;
   // Whether a point lies on a blockage: centres of soft macros stay off them.
   bool on_blockage(double x, double y) const;
   // Distance in µm (≥ 0) that a macro at `at` can slide along an axis before it meets another or the edge.
@@ -73,11 +77,16 @@ class LegalPositions {
   void file(std::int32_t macro);
   int conflicts(const Box& box) const;
   bool conflict(const Box& box, std::size_t other) const;
-  // As `fits`, for macros with halos.
+  // As `fits`, for macros with halos or channels.
   HardBox hard_box_of(const NodeMove& move) const {
     return hard_box(design_, move.node, move.x, move.y, move.orientation);
   }
   HardBox placed(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_x_[i], halo_y_[i]}; }
+  // Whether two macros are too close, or break the channel rule.
+  bool clash(const HardBox& a, const HardBox& b) const {
+    return too_close(a, b, spacing_, design_.canvas.overlap_threshold) ||
+           (channels_ && breaks_channel(a, b, design_.constraints.channel, design_.constraints.grid));
+  }
   bool off_limits(const NodeMove& move) const;
   bool fits_with_halos(const NodeMove* moves, int count) const;
   bool fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const;
@@ -90,7 +99,7 @@ class LegalPositions {
   std::vector<std::uint8_t> movable_;
   // Of hard macros only: halos in their present orientation, orientations, nodes.
   double spacing_;
-  bool halos_;
+  bool halos_, channels_;
   std::size_t macros_ = 0;
   // Bins of macros by their centres, so that a look around does not cost what all macros cost.
   int columns_ = 1, rows_ = 1;
@@ -110,6 +119,12 @@ class LegalPositions {
 struct PlacedBoxes {
   std::size_t count;
   const double *x, *y, *reach_x, *reach_y;
+  // Where there is a channel rule: two boxes face each other on an axis where their centres are nearer than `facing`.
+  // Where they do, the distance on the other axis may not be between `abut` and `channel`.
+  const double *facing_x = nullptr, *facing_y = nullptr, *abut_x = nullptr, *abut_y = nullptr;
+  const double *channel_x = nullptr, *channel_y = nullptr;
+  // On each axis, two open intervals in which the centre may not be: near the canvas's edges.
+  std::array<std::array<double, 4>, 2> edges = {};
 };
 
 // The centre inside [low, high] (µm, by axis) with the least distance |Δx| + |Δy| from `start` at which a box comes

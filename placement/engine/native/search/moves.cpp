@@ -70,6 +70,10 @@ void MoveProposer::find_congested() {
 }
 
 bool MoveProposer::lands(NodeMove* moves, int count) const {
+  if (count == 1 && legal_.has_channels()) {
+    legal_.settle(moves[0]);
+    clamp(moves[0]);
+  }
   if (snaps_) {
     for (int i = 0; i < count; ++i) snap(moves[i]);
   }

@@ -37,6 +37,20 @@ double nearest_free(std::vector<Interval>& taken, double start, double low, doub
   return can_down ? down : std::numeric_limits<double>::quiet_NaN();
 }
 
+bool is_in(double at, double from, double to) { return at > from + kLengthTolerance && at < to - kLengthTolerance; }
+
+// Adds the places on the other axis that the channel rule takes where a box is `away` µm across from another.
+void add_channels(const PlacedBoxes& boxes, std::size_t i, double away, std::vector<Interval>& taken) {
+  const double y = boxes.y[i];
+  if (away < boxes.facing_x[i] - kLengthTolerance && boxes.channel_y[i] > boxes.abut_y[i] + kLengthTolerance) {
+    taken.push_back({y + boxes.abut_y[i], y + boxes.channel_y[i]});
+    taken.push_back({y - boxes.channel_y[i], y - boxes.abut_y[i]});
+  }
+  if (away > boxes.abut_x[i] + kLengthTolerance && away < boxes.channel_x[i] - kLengthTolerance) {
+    taken.push_back({y - boxes.facing_y[i], y + boxes.facing_y[i]});
+  }
+}
+
 }  // namespace
 
 std::optional<std::array<double, 2>> nearest_legal_position(const std::array<double, 2>& start, const std::array<double, 2>& low,
@@ -51,6 +65,14 @@ std::optional<std::array<double, 2>> nearest_legal_position(const std::array<dou
   for (std::size_t i = 0; i < boxes.count; ++i) {
     add(boxes.x[i] - boxes.reach_x[i]);
     add(boxes.x[i] + boxes.reach_x[i]);
+    if (!boxes.facing_x) continue;
+    for (const double away : {boxes.facing_x[i], boxes.abut_x[i], boxes.channel_x[i]}) {
+      add(boxes.x[i] - away);
+      add(boxes.x[i] + away);
+    }
+  }
+  if (boxes.facing_x) {
+    for (const double at : boxes.edges[0]) add(at);
   }
   std::sort(across.begin(), across.end(),
             [&](double a, double b) { return std::abs(a - start[0]) < std::abs(b - start[0]); });
@@ -58,7 +80,11 @@ std::optional<std::array<double, 2>> nearest_legal_position(const std::array<dou
   std::vector<std::size_t> order(boxes.count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return boxes.x[a] < boxes.x[b]; });
-  const double widest = boxes.count ? *std::max_element(boxes.reach_x, boxes.reach_x + boxes.count) : 0;
+  double widest = boxes.count ? *std::max_element(boxes.reach_x, boxes.reach_x + boxes.count) : 0;
+  if (boxes.facing_x && boxes.count) {
+    widest = std::max({widest, *std::max_element(boxes.facing_x, boxes.facing_x + boxes.count),
+                       *std::max_element(boxes.channel_x, boxes.channel_x + boxes.count)});
+  }
   std::optional<std::array<double, 2>> best;
   double least = std::numeric_limits<double>::infinity();
   std::vector<Interval> taken;
@@ -66,6 +92,13 @@ std::optional<std::array<double, 2>> nearest_legal_position(const std::array<dou
     const double distance = std::abs(x - start[0]);
     if (distance >= least) break;
     taken.clear();
+    if (boxes.facing_x) {
+      const auto& [from_x, to_x, other_from_x, other_to_x] = boxes.edges[0];
+      const auto& [from_y, to_y, other_from_y, other_to_y] = boxes.edges[1];
+      if (is_in(x, from_x, to_x) || is_in(x, other_from_x, other_to_x)) continue;
+      taken.push_back({from_y, to_y});
+      taken.push_back({other_from_y, other_to_y});
+    }
     const auto first = std::partition_point(order.begin(), order.end(),
                                             [&](std::size_t i) { return boxes.x[i] < x - widest; });
     for (auto at = first; at != order.end() && boxes.x[*at] <= x + widest; ++at) {
@@ -73,6 +106,7 @@ std::optional<std::array<double, 2>> nearest_legal_position(const std::array<dou
       if (std::abs(x - boxes.x[i]) < boxes.reach_x[i] - kLengthTolerance) {
         taken.push_back({boxes.y[i] - boxes.reach_y[i], boxes.y[i] + boxes.reach_y[i]});
       }
+      if (boxes.facing_x) add_channels(boxes, i, std::abs(x - boxes.x[i]), taken);
     }
     const double y = nearest_free(taken, start[1], low[1], high[1]);
     if (distance + std::abs(y - start[1]) < least) {  // not where NaN
