@@ -245,12 +245,14 @@ class CompareConfig(AnnealSettings):
         placers: of random, greedy, anneal, mixed_size, policy, policy+refine; null: the first three, none where
             placements are given; mixed_size needs an imported design, policy a checkpoint
         placement: the .plc or .def files that are compared, beside the placers
+        labels: their names in tables and pictures, in the same order; by default from the files' names
         full: place all standard cells around the macros of each placement, and estimate their routing
         seeds: runs of each placer, from seed on
     """
 
     placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None
     placement: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     full: bool = False
     seeds: Count = 3
     plots: bool | None = True
@@ -264,6 +266,13 @@ class CompareConfig(AnnealSettings):
                 raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
         if len(set(self.chosen)) < len(self.chosen):
             raise ConfigError(f"placers: {', '.join(self.chosen)}: name each once; seeds=N runs each N times")
+        if self.labels and len(self.labels) != len(self.placement):
+            raise ConfigError(
+                f"labels: {len(self.labels)} for {len(self.placement)} placements; give one for each, in the same order"
+            )
+        names = (*self.labels, *self.chosen)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ConfigError(f"labels: {twice[0]!r} is the name of two placements or placers; no two may be alike")
         needs = {"full=true": self.full, "placement": self.placement, "placers=mixed_size": self.needs_cells}
         if self.design is None and any(needs.values()):
             what = next(name for name, needed in needs.items() if needed)

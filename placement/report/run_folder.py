@@ -47,7 +47,7 @@ def read_metrics(path: str | os.PathLike[str]) -> Columns:
     Raises:
         DesignError: the file is missing, has no rows, lacks a column, or has a field that is not a number.
     """
-    columns = _read_columns(path, ("episodes", "cost_mean", "cost_best"))
+    columns = _read_columns(path, ("iteration", "episodes", "cost_mean", "cost_best"))
     if not len(columns["episodes"]):
         raise DesignError(f"{path}: holds no iteration yet")
     return columns

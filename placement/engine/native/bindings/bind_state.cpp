@@ -15,11 +15,9 @@ namespace {
 using MaskArray = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using DoubleArray = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-nb::ndarray<nb::numpy, double, nb::ndim<2>> grid_copy(const PlacementState& state, const std::vector<double>& values) {
+auto on_grid(const PlacementState& state, const std::vector<double>& values) {
   const Canvas& canvas = state.plan().canvas;
-  auto* copy = new std::vector<double>(values);
-  nb::capsule owner(copy, [](void* data) noexcept { delete static_cast<std::vector<double>*>(data); });
-  return {copy->data(), {static_cast<std::size_t>(canvas.rows), static_cast<std::size_t>(canvas.columns)}, owner};
+  return grid_copy(values, canvas.rows, canvas.columns);
 }
 
 }  // namespace
@@ -68,8 +66,8 @@ void bind_state(nb::module_& m) {
              if (t < 0 || t >= self.step()) throw nb::index_error("centre: that macro is not placed");
              return std::make_tuple(self.x(t), self.y(t));
            })
-      .def("occupancy", [](const PlacementState& self) { return grid_copy(self, self.occupancy()); })
-      .def("density", [](const PlacementState& self) { return grid_copy(self, self.density()); })
+      .def("occupancy", [](const PlacementState& self) { return on_grid(self, self.occupancy()); })
+      .def("density", [](const PlacementState& self) { return on_grid(self, self.density()); })
       .def("write_mask",
            [](const PlacementState& self, MaskArray mask) {
              const Canvas& canvas = self.plan().canvas;
