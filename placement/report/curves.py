@@ -27,7 +27,7 @@ _PANELS = {
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
     "learner_entropy": "entropy of the policy (nats)",
-    "learner_approx_kl": "approximate KL divergence of an iteration (nats)",
+    "learner_approx_kl": "approximate KL divergence (nats)",
 }
 _LEFT = 0.8  # inches
 _POINTS = 200  # of an averaged curve
@@ -63,8 +63,8 @@ def plot_training(
     if np.isfinite(greedy).any():
         x, y = steps[np.isfinite(greedy)], greedy[np.isfinite(greedy)]
         first.plot(x, y, "D", color=style.GREEN, markersize=4.5, label="greedy policy", zorder=4)
-    still = [f"{_PANELS[name].split(' of ')[0]} {values[-1]:g} throughout" for name, values in constant.items()]
-    line = "; ".join([_summary(columns, cost), *(still if len(steps) > 1 else ())])
+    still = [f"{_PANELS[name].split(' (')[0]} {values[-1]:g}" for name, values in constant.items()]
+    line = _summary(columns, cost) + (f"; constant: {', '.join(still)}" if still and len(steps) > 1 else "")
     style.head_line(figure, line, left=_LEFT)
     _baselines(first, baselines or {})
     handles, labels = first.get_legend_handles_labels()  # one legend for all panels
