@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from placement.netlist.design import Design
 from placement.netlist.formats.plc import read_placement
@@ -19,6 +21,7 @@ from placement.netlist.formats.plc import read_placement
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SECONDS = 60
 """Until the page must be there."""
+COLOURS = 128
 _CENTRE = """node => {
     const { model, viewport, canvases } = viewer, edge = canvases[0].getBoundingClientRect();
     const [px, py] = viewport.toScreen(model.placement.x[node], model.placement.y[node]);
@@ -32,7 +35,7 @@ def browser() -> str | None:
 
 
 def drag(page: Any, node: int) -> None:
-    """A macro on its way to another place."""
+    """A macro that is being dragged."""
     x, y = page.evaluate(_CENTRE, node)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -45,7 +48,8 @@ def choose(page: Any, node: int) -> None:
 
 
 def compare(page: Any, node: int) -> None:
-    """A second placement, and lines to where the macros are there."""
+    """A second placement, and lines to where the hard macros are there."""
+    page.uncheck("label.layer:has-text('soft macros') input")
     page.select_option("#compare-with", "1")
 
 
@@ -82,7 +86,8 @@ def draw(path: Path, design: Design, placements: Sequence[str]) -> None:
             page.wait_for_timeout(1500)  # until the canvas is painted
             PICTURES[path.name](page, node)
             page.wait_for_timeout(1500)
-            page.screenshot(path=str(path))
+            with Image.open(io.BytesIO(page.screenshot())) as shot:
+                shot.convert("RGB").quantize(COLOURS).save(path, optimize=True)
         finally:
             server.terminate()
             server.wait(SECONDS)
