@@ -177,6 +177,7 @@ def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
     for file, (name, placement) in zip(config.placement, loaded.items(), strict=True):
         own = folder / GIVEN_NAME / hashlib.sha256(str(Path(file).resolve()).encode()).hexdigest()[:16]
         outcome = PlacerOutcome(placement, file, ())
+        name = Path(file).name if name in config.chosen else name  # a placer has that name
         entries.append(Entry(name, None, outcome, measure(design, placement, weights=config.weights), own))
     return entries
 
