@@ -1,4 +1,4 @@
-#include "pool/action_queue.hpp"
+#include "pool/work_queue.hpp"
 
 #include <array>
 #include <thread>

@@ -7,7 +7,6 @@
 
 #include "check.hpp"
 #include "common/random.hpp"
-#include "cost/random_walk.hpp"
 #include "toy_design.hpp"
 
 using namespace placement;

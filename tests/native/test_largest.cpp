@@ -7,7 +7,6 @@
 #include "check.hpp"
 #include "common/random.hpp"
 #include "cost/densest.hpp"
-#include "cost/pack.hpp"
 
 using namespace placement;
 

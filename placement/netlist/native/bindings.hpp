@@ -54,7 +54,5 @@ inline nb::list findings(std::string_view text, const std::vector<Findings>& all
 }
 
 void bind_def(nb::module_& m);
-void bind_grid(nb::module_& m);
-void bind_protobuf(nb::module_& m);
 
 }  // namespace netlist_text

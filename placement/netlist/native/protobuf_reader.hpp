@@ -9,12 +9,10 @@
 
 namespace netlist_text {
 
-enum class NodeType : std::int8_t { kNone = -1, kMacro = 0, kMacroPin = 1, kPort = 2, kCell = 3 };
-
 // One entry per node but `__metadata__`, in file order; numbers that are not given are NaN.
 struct ProtobufContents {
   std::vector<std::string_view> name;
-  std::vector<std::int8_t> type;
+  std::vector<std::int8_t> type;  // -1: none, 0: macro, 1: macro pin, 2: port, 3: standard cell
   std::vector<double> width, height, x, y, x_offset, y_offset, weight;
   std::vector<std::int8_t> orientation;  // -1: none, -2: unknown
   std::vector<std::int32_t> macro;       // the node that `macro_name` means; -1: none, -2: it does not exist

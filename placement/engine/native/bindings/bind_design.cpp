@@ -10,6 +10,7 @@
 #include "common/design.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
@@ -61,14 +62,11 @@ void bind_design(nb::module_& m) {
             self->off_grid = off_grid;
             self->pdn_channel = pdn_channel;
           },
-          nb::kw_only(), nb::arg("width"), nb::arg("height"), nb::arg("columns"), nb::arg("rows"),
-          nb::arg("routes_horizontal"), nb::arg("routes_vertical"), nb::arg("macro_routes_horizontal"),
-          nb::arg("macro_routes_vertical"), nb::arg("smoothing"), nb::arg("overlap_threshold"), nb::arg("kind"),
-          nb::arg("node_width"), nb::arg("node_height"), nb::arg("pin_node"), nb::arg("pin_dx"), nb::arg("pin_dy"),
-          nb::arg("net_weight"), nb::arg("net_start"), nb::arg("net_pins"), nb::arg("initial_x"),
-          nb::arg("initial_y"), nb::arg("initial_orientation"), nb::arg("placed"), nb::arg("fixed"),
-          nb::arg("placing_order"), nb::arg("action_scale"), nb::arg("off_grid"),
-          nb::arg("pdn_channel"))
+          nb::kw_only(), "width"_a, "height"_a, "columns"_a, "rows"_a, "routes_horizontal"_a, "routes_vertical"_a,
+          "macro_routes_horizontal"_a, "macro_routes_vertical"_a, "smoothing"_a, "overlap_threshold"_a, "kind"_a,
+          "node_width"_a, "node_height"_a, "pin_node"_a, "pin_dx"_a, "pin_dy"_a, "net_weight"_a, "net_start"_a,
+          "net_pins"_a, "initial_x"_a, "initial_y"_a, "initial_orientation"_a, "placed"_a, "fixed"_a, "placing_order"_a,
+          "action_scale"_a, "off_grid"_a, "pdn_channel"_a)
       .def(
           "constrain",
           [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,
@@ -94,12 +92,11 @@ void bind_design(nb::module_& m) {
             to.items = copied(items);
             to.grid = {grid[0], grid[1], grid[2], grid[3]};
           },
-          nb::kw_only(), nb::arg("halo_x"), nb::arg("halo_y"), nb::arg("orientations"), nb::arg("rectangles"),
-          nb::arg("kind"), nb::arg("keep_set"), nb::arg("set_start"), nb::arg("items"), nb::arg("grid"),
+          nb::kw_only(), "halo_x"_a, "halo_y"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
+          "set_start"_a, "items"_a, "grid"_a,
           "Has macros keep to constraints, before anything is made of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)
-      .def_prop_ro("num_nets", &Design::nets)
-      .def_prop_ro("num_steps", [](const Design& self) { return static_cast<int>(self.placing_order.size()); });
+      .def_prop_ro("num_nets", &Design::nets);
 }
 
 }  // namespace placement

@@ -2,19 +2,23 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <initializer_list>
 #include <memory>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings/cost_bindings.hpp"
-#include "bindings/pool_bindings.hpp"
 #include "pool/environment_pool.hpp"
-#include "pool/pool_registry.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
@@ -38,6 +42,73 @@ EnvironmentConfig config_of(const BoundWeights& weights, const std::string& soft
   config.soft_placer = soft_placer;
   return config;
 }
+
+// NumPy arrays that look into a batch's memory: those of an observation, reward, terminated, truncated, those of info.
+// They live as long as anything refers to them, and keep `owner` alive.
+nb::list batch_views(Batch& batch, nb::handle owner) {
+  const ObservationShape& shape = batch.shape();
+  const auto size = static_cast<std::size_t>(batch.size()), rows = static_cast<std::size_t>(shape.rows);
+  const auto columns = static_cast<std::size_t>(shape.columns), steps = static_cast<std::size_t>(shape.steps);
+  const ObservationSlot observation = batch.observation(0);
+  const StepSlot step = batch.step(0);
+  nb::list views;
+  const auto add = [&views, owner](auto* data, std::initializer_list<std::size_t> dimensions) {
+    using Scalar = std::remove_pointer_t<decltype(data)>;
+    views.append(nb::ndarray<nb::numpy, Scalar>(data, dimensions, owner).cast());
+  };
+  add(observation.design, {size});
+  add(observation.step, {size});
+  add(observation.mask, {size, rows, columns});
+  if (shape.compact) {
+    add(observation.compact_maps, {size, kMaps, rows, columns});
+  } else {
+    add(observation.maps, {size, kMaps, rows, columns});
+  }
+  add(observation.x, {size, steps});
+  add(observation.y, {size, steps});
+  add(step.reward, {size});
+  add(reinterpret_cast<bool*>(step.terminated), {size});
+  add(reinterpret_cast<bool*>(batch.truncated()), {size});
+  add(reinterpret_cast<bool*>(step.dead_end), {size});
+  add(step.costs, {size, kCosts});
+  add(step.elapsed_step, {size});
+  add(batch.env_id(), {size});
+  add(batch.rows(), {size});
+  add(batch.columns(), {size});
+  add(batch.macros(), {size});
+  return views;
+}
+
+// A batch as Python takes it: (observation, reward, terminated, truncated, info).
+class Result {
+ public:
+  Result() {
+    for (const char* name : {"design", "step", "mask", "maps", "x", "y", "", "", "", "dead_end", "costs", "elapsed_step",
+                             "env_id", "rows", "columns", "macros"}) {
+      names_.push_back(nb::steal(PyUnicode_InternFromString(name)));
+    }
+  }
+
+  // The first `size` rows of the arrays of `batch_views`.
+  nb::tuple operator()(const nb::list& views, const Batch& batch, int size) const {
+      nb::dict observation, info;
+    std::array<nb::object, kMiddle> middle;
+    for (int i = 0; i < static_cast<int>(names_.size()); ++i) {
+      nb::object array = views[i];
+      if (size < batch.size()) array = array[nb::slice(0, size, 1)];
+      if (i >= kObserved && i < kObserved + kMiddle) {
+        middle[i - kObserved] = std::move(array);
+      } else if (PyDict_SetItem((i < kObserved ? observation : info).ptr(), names_[i].ptr(), array.ptr()) != 0) {
+        throw nb::python_error();
+      }
+    }
+    return nb::make_tuple(observation, middle[0], middle[1], middle[2], info);
+  }
+
+ private:
+  static constexpr int kObserved = 6, kMiddle = 3;
+  std::vector<nb::object> names_;
+};
 
 // Keeps the pool, and so the memory of its blocks, alive for the arrays that look into it.
 struct BlockOwner {
@@ -162,7 +233,7 @@ void translate_exceptions(nb::module_& m) {
     try {
       std::rethrow_exception(pointer);
     } catch (const IllegalAction& error) {
-      PyErr_SetObject(illegal, nb::make_tuple(error.action, as_tuple(error.refusal)).ptr());
+      PyErr_SetObject(illegal, nb::make_tuple(error.action, error.refusal.tuple()).ptr());
     } catch (const WorkerFailure& error) {
       PyErr_SetObject(failure, nb::make_tuple(error.environment, error.what()).ptr());
     } catch (const PoolTimeout& error) {
@@ -192,8 +263,8 @@ void play_alone(std::shared_ptr<Design> design, const BoundWeights& weights,
 
 void bind_pool(nb::module_& m) {
   translate_exceptions(m);
-  m.def("play_alone", &play_alone, nb::kw_only(), nb::arg("design"), nb::arg("weights"), nb::arg("soft_placer"),
-        nb::arg("steps"), nb::arg("seed"), "For benchmarks: steps of one environment in a plain loop.");
+  m.def("play_alone", &play_alone, nb::kw_only(), "design"_a, "weights"_a, "soft_placer"_a,
+        "steps"_a, "seed"_a, "For benchmarks: steps of one environment in a plain loop.");
   nb::class_<BlockOwner>(m, "BlockOwner");
   nb::class_<PythonPool>(m, "EnvironmentPool", "Environments stepped by threads; see placement.engine.pool.")
       .def(
@@ -216,9 +287,8 @@ void bind_pool(nb::module_& m) {
             if (design_of_env.empty()) throw nb::value_error("at least one environment is needed");
             new (self) PythonPool(std::make_shared<EnvironmentPool>(shared, design_of_env, environment, config));
           },
-          nb::kw_only(), nb::arg("designs"), nb::arg("design_of_env"), nb::arg("weights"),
-          nb::arg("dead_end_penalty"), nb::arg("soft_placer"), nb::arg("batch_size"), nb::arg("num_threads"),
-          nb::arg("thread_affinity_offset"), nb::arg("seed"), nb::arg("compact_maps"), nb::arg("terms"))
+          nb::kw_only(), "designs"_a, "design_of_env"_a, "weights"_a, "dead_end_penalty"_a, "soft_placer"_a,
+          "batch_size"_a, "num_threads"_a, "thread_affinity_offset"_a, "seed"_a, "compact_maps"_a, "terms"_a)
       .def_prop_ro("shape",
                    [](PythonPool& self) {
                      const ObservationShape& shape = self.pool().shape();
@@ -238,13 +308,13 @@ void bind_pool(nb::module_& m) {
            [](PythonPool& self, Ids env_ids, std::optional<Seeds> seeds) {
              self.pool().send_reset(env_ids.data(), static_cast<int>(env_ids.shape(0)), data_of(seeds, env_ids));
            },
-           nb::arg("env_ids"), nb::arg("seeds").none())
+           "env_ids"_a, "seeds"_a.none())
       .def("recv", &PythonPool::recv)
       .def("step", &PythonPool::step)
-      .def("reset", &PythonPool::reset, nb::arg("env_ids"), nb::arg("seeds").none(), nb::arg("timeout"))
+      .def("reset", &PythonPool::reset, "env_ids"_a, "seeds"_a.none(), "timeout"_a)
       .def("observe", &PythonPool::observe)
       .def("sample_actions",
-           [](PythonPool& self, Ids env_ids, nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+           [](PythonPool& self, Ids env_ids, OutputVector<std::int32_t> out) {
              if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("one place per environment is needed");
              self.pool().sample_actions(env_ids.data(), static_cast<int>(env_ids.shape(0)), out.data());
            })

@@ -1,28 +1,65 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <vector>
 
-#include "bindings/pool_bindings.hpp"
-#include "pool/rendering.hpp"
+#include "bindings/bindings.hpp"
+#include "env/observation.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
 
+using RefusalTuple = decltype(Refusal().tuple());
 template <typename T, int Dimensions>
 using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Plays B episodes again from their actions [B, T] and writes what was seen before each of the first lengths[b] of
+// them into [B, T] slots (zeros past the length). Stops at an action that may not be taken and says which. Safe to call
+// from several threads at once.
+std::optional<Refusal> render_episodes(const PlanList& designs, int episodes, int steps,
+                                              const std::int32_t* design_index, const std::int32_t* actions,
+                                              const std::int32_t* lengths, const ObservationSlot& first) {
+  const ObservationShape& shape = designs.shape;
+  ObservationWriter writer(shape);
+  std::vector<std::unique_ptr<PlacementState>> states(designs.plans.size());
+  for (int episode = 0; episode < episodes; ++episode) {
+    const int design = design_index[episode];
+    auto& state = states[design];
+    if (state) state->reset();
+    if (!state) state = std::make_unique<PlacementState>(designs.plans[design]);
+    for (int step = 0; step < steps; ++step) {
+      const std::size_t place = static_cast<std::size_t>(episode) * steps + step;
+      const ObservationSlot slot = first.at(shape, place);
+      if (step >= lengths[episode]) {
+        writer.write_zeros(slot);
+        continue;
+      }
+      writer.write(*state, design, slot);
+      const Action action(actions[place], shape);
+      int obstacle = -1;
+      const Verdict verdict = state->judge(action.row, action.column, &obstacle);
+      if (verdict != Verdict::legal) return Refusal{episode, step, design, verdict, obstacle};
+      state->place(action.row, action.column);
+    }
+  }
+  return std::nullopt;
+}
 
 float* full(float* maps) { return maps; }
 float* full(std::uint16_t*) { return nullptr; }
 std::uint16_t* compact(std::uint16_t* maps) { return maps; }
 std::uint16_t* compact(float*) { return nullptr; }
 
-// Number is float, or std::uint16_t for the bits of bfloat16. The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
+// Number is float, or std::uint16_t for the bits of bfloat16.
 template <typename Number>
 std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int32_t> design_index, Actions actions,
                                    InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,
@@ -48,7 +85,7 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
     refusal = render_episodes(designs, static_cast<int>(episodes), static_cast<int>(steps), design_index.data(),
                               actions.data(), lengths.data(), first);
   }
-  return refusal ? std::optional<RefusalTuple>(as_tuple(*refusal)) : std::nullopt;
+  return refusal ? std::optional<RefusalTuple>(refusal->tuple()) : std::nullopt;
 }
 
 }  // namespace
@@ -74,10 +111,10 @@ void bind_rendering(nb::module_& m) {
            })
       .def_prop_ro("shape",
                    [](const PlanList& self) { return std::make_tuple(self.shape.rows, self.shape.columns, self.shape.steps); })
-      .def("render", &render<float>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
-           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"))
-      .def("render", &render<std::uint16_t>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
-           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"));
+      .def("render", &render<float>, "design_index"_a, "actions"_a, "lengths"_a, "design"_a,
+           "step"_a, "mask"_a, "maps"_a.noconvert(), "x"_a, "y"_a)
+      .def("render", &render<std::uint16_t>, "design_index"_a, "actions"_a, "lengths"_a, "design"_a,
+           "step"_a, "mask"_a, "maps"_a.noconvert(), "x"_a, "y"_a);
 }
 
 }  // namespace placement

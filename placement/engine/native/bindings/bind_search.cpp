@@ -3,21 +3,26 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "search/annealer.hpp"
-#include "search/nearest_legal_position.hpp"
-#include "search/sequence_pair.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
+#include "search/annealer.hpp"
+#include "search/legal_positions.hpp"
+#include "search/sequence_pair.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
@@ -30,6 +35,12 @@ std::vector<Blockage> as_blockages(const Rectangles& rectangles) {
   for (const auto& [left, low, right, high] : rectangles) blockages.push_back({left, low, right, high});
   return blockages;
 }
+
+// A placer with the design it was made for, so that array lengths can be checked.
+struct BoundSoftPlacer {
+  std::shared_ptr<const Design> design;
+  std::unique_ptr<SoftPlacer> placer;
+};
 
 }  // namespace
 
@@ -46,7 +57,7 @@ void bind_search(nb::module_& m) {
         legal.place(x.data(), y.data(), orientation.data());
         return legal.all_fit();
       },
-      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("spacing"), nb::arg("blockages"));
+      "design"_a, "x"_a, "y"_a, "orientation"_a, "spacing"_a, "blockages"_a);
   m.def(
       "nearest_legal_position",
       [](const std::array<double, 2>& start, const std::array<double, 2>& low, const std::array<double, 2>& high,
@@ -57,8 +68,7 @@ void bind_search(nb::module_& m) {
         }
         return nearest_legal_position(start, low, high, {count, x.data(), y.data(), reach_x.data(), reach_y.data()});
       },
-      nb::arg("start"), nb::arg("low"), nb::arg("high"), nb::arg("x"), nb::arg("y"), nb::arg("reach_x"),
-      nb::arg("reach_y"));
+      "start"_a, "low"_a, "high"_a, "x"_a, "y"_a, "reach_x"_a, "reach_y"_a);
   m.def(
       "pack_boxes",
       [](std::vector<double> low_x, std::vector<double> high_x, std::vector<double> low_y, std::vector<double> high_y,
@@ -77,8 +87,7 @@ void bind_search(nb::module_& m) {
         nb::gil_scoped_release released;
         return pack(problem, x, y, comparisons, seed);
       },
-      nb::arg("low_x"), nb::arg("high_x"), nb::arg("low_y"), nb::arg("high_y"), nb::arg("apart_x"), nb::arg("apart_y"),
-      nb::arg("x"), nb::arg("y"), nb::arg("comparisons"), nb::arg("seed"));
+      "low_x"_a, "high_x"_a, "low_y"_a, "high_y"_a, "apart_x"_a, "apart_y"_a, "x"_a, "y"_a, "comparisons"_a, "seed"_a);
   nb::class_<Annealer>(m, "Annealer", "Simulated annealing on the exact cost; one per thread.")
       .def(
           "__init__",
@@ -90,24 +99,24 @@ void bind_search(nb::module_& m) {
             new (self) Annealer(std::move(design), x.data(), y.data(), orientation.data(), as_weights(weights), options,
                                 seed);
           },
-          nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"), nb::arg("spacing"),
-          nb::arg("rotate"), nb::arg("blockages"), nb::arg("moves_soft"), nb::arg("seed"))
-      .def("set_mix", &Annealer::set_mix, nb::arg("weights"))
-      .def("run", &Annealer::run, nb::arg("moves"), nb::arg("temperature"), nb::call_guard<nb::gil_scoped_release>())
+          "design"_a, "x"_a, "y"_a, "orientation"_a, "weights"_a, "spacing"_a, "rotate"_a, "blockages"_a,
+          "moves_soft"_a, "seed"_a)
+      .def("set_mix", &Annealer::set_mix, "weights"_a)
+      .def("run", &Annealer::run, "moves"_a, "temperature"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "replace_soft",
           [](Annealer& self, const std::string& soft_placer) {
             const auto placer = make_soft_placer(soft_placer, self.cost().shared_design());
             return self.replace_soft(*placer);
           },
-          nb::arg("soft_placer"), nb::call_guard<nb::gil_scoped_release>())
+          "soft_placer"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "restart",
           [](Annealer& self, Vector x, Vector y, Orientations orientation) {
             require_placement(self.cost().design(), x, y, orientation);
             self.restart(x.data(), y.data(), orientation.data());
           },
-          nb::arg("x"), nb::arg("y"), nb::arg("orientation"))
+          "x"_a, "y"_a, "orientation"_a)
       .def("costs", [](const Annealer& self) { return as_tuple(self.cost().costs()); })
       .def_prop_ro("best_cost", [](const Annealer& self) { return self.best_cost(); })
       .def(
@@ -117,7 +126,7 @@ void bind_search(nb::module_& m) {
             if (best) write_placement(self.best_x(), self.best_y(), self.best_orientation(), x, y, orientation);
             else write_placement(self.cost().x(), self.cost().y(), self.cost().orientation(), x, y, orientation);
           },
-          nb::arg("best"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"))
+          "best"_a, "x"_a, "y"_a, "orientation"_a)
       .def("tally",
            [](const Annealer& self) {
              const MoveTally& tally = self.tally();
@@ -137,7 +146,29 @@ void bind_search(nb::module_& m) {
             }
             self.set_state({random, moves, values[0], values[1], values[2], values[3], values[4]});
           },
-          nb::arg("random"), nb::arg("moves"), nb::arg("values"));
+          "random"_a, "moves"_a, "values"_a);
+
+  m.def("soft_placer_names", &soft_placer_names);
+  nb::class_<BoundSoftPlacer>(m, "SoftPlacer",
+                              "Places the soft macros of one design; one instance per thread (it owns workspace).")
+      .def(
+          "__init__",
+          [](BoundSoftPlacer* self, const std::string& name, std::shared_ptr<Design> design, const BoundWeights& weights) {
+            new (self) BoundSoftPlacer{design, make_soft_placer(name, design, as_weights(weights))};
+          },
+          "name"_a, "design"_a, "weights"_a = BoundWeights(1, 0.5, 0.5, "proxy"))
+      .def(
+          "place",
+          [](BoundSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {
+            const std::size_t nodes = x.shape(0), wanted = static_cast<std::size_t>(self.design->nodes());
+            if (nodes != wanted || y.shape(0) != nodes || orientation.shape(0) != nodes) {
+              throw std::invalid_argument("place: arrays of " + std::to_string(nodes) + " nodes for a design of " +
+                                          std::to_string(wanted) + "; x, y and orientation must have one value per node");
+            }
+            nb::gil_scoped_release release;
+            self.placer->place(x.data(), y.data(), orientation.data());
+          },
+          "x"_a, "y"_a, "orientation"_a);
 }
 
 }  // namespace placement

@@ -12,9 +12,6 @@ namespace nb = nanobind;
 namespace placement {
 namespace {
 
-using MaskArray = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using DoubleArray = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 auto on_grid(const PlacementState& state, const std::vector<double>& values) {
   const Canvas& canvas = state.plan().canvas;
   return grid_copy(values, canvas.rows, canvas.columns);
@@ -69,15 +66,11 @@ void bind_state(nb::module_& m) {
       .def("occupancy", [](const PlacementState& self) { return on_grid(self, self.occupancy()); })
       .def("density", [](const PlacementState& self) { return on_grid(self, self.density()); })
       .def("write_mask",
-           [](const PlacementState& self, MaskArray mask) {
-             const Canvas& canvas = self.plan().canvas;
-             if (mask.shape(0) != static_cast<std::size_t>(canvas.rows) ||
-                 mask.shape(1) != static_cast<std::size_t>(canvas.columns)) {
-               throw nb::value_error("the mask must have the shape [rows, columns]");
-             }
-             self.write_mask(mask.data(), canvas.columns);
+           [](const PlacementState& self, OutputMap<std::uint8_t> mask) {
+             require_shape(mask, self.plan().canvas);
+             self.write_mask(mask.data(), self.plan().canvas.columns);
            })
-      .def("write_wire", [](const PlacementState& self, DoubleArray column_wire, DoubleArray row_wire) {
+      .def("write_wire", [](const PlacementState& self, OutputVector<double> column_wire, OutputVector<double> row_wire) {
         const Canvas& canvas = self.plan().canvas;
         if (column_wire.shape(0) != static_cast<std::size_t>(canvas.columns) ||
             row_wire.shape(0) != static_cast<std::size_t>(canvas.rows)) {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/design.hpp"
+
 namespace placement {
 
 // One-dimensional and two-dimensional read-only C-contiguous arrays in CPU memory, as they come from NumPy.
@@ -25,11 +27,20 @@ inline nanobind::ndarray<nanobind::numpy, double, nanobind::ndim<2>> grid_copy(c
   return {copy->data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}, owner};
 }
 
+// Of a grid: [rows, columns].
+template <typename T>
+using OutputMap = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+
+template <typename T>
+void require_shape(const OutputMap<T>& map, const Canvas& canvas) {
+  if (map.shape(0) != static_cast<std::size_t>(canvas.rows) || map.shape(1) != static_cast<std::size_t>(canvas.columns)) {
+    throw nanobind::value_error("a map must have the shape [rows, columns]");
+  }
+}
+
 void bind_design(nanobind::module_& m);
 void bind_cost(nanobind::module_& m);
-void bind_incremental(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
-void bind_soft(nanobind::module_& m);
 void bind_state(nanobind::module_& m);
 void bind_pool(nanobind::module_& m);
 void bind_rendering(nanobind::module_& m);

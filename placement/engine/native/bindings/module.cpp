@@ -4,8 +4,6 @@ NB_MODULE(_native, m) {
   m.doc() = "The placement engine. Use it through the typed faces in placement.engine.";
   placement::bind_design(m);
   placement::bind_cost(m);
-  placement::bind_incremental(m);
-  placement::bind_soft(m);
   placement::bind_search(m);
   placement::bind_state(m);
   placement::bind_pool(m);

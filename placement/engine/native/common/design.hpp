@@ -43,6 +43,24 @@ struct Canvas {
   int row_of(double y) const { return static_cast<int>(std::clamp(y / cell_height(), 0.0, rows - 1.0)); }
 };
 
+// The columns (or rows) of a grid that an interval meets, and how much of each it covers.
+struct GridSpan {
+  int first, last;   // none where low >= high
+  double low, high;  // in columns, within the grid
+
+  // An interval of `size` µm about `centre`, on a grid of `count` columns, `per_side` of them to the µm.
+  GridSpan(double centre, double size, double per_side, int count)
+      : low(std::max(0.0, (centre - size / 2) * per_side)),
+        high(std::min(static_cast<double>(count), (centre + size / 2) * per_side)) {
+    first = static_cast<int>(std::min(low, count - 1.0));  // an interval may lie farther off than whole numbers go
+    last = low < high ? std::min(static_cast<int>(high), count - 1) : first - 1;
+  }
+  // Of a column in [first, last], the share that is covered.
+  double share(int column) const {
+    return std::max(0.0, std::min(high, column + 1.0) - std::max(low, static_cast<double>(column)));
+  }
+};
+
 // Where hard macros of some sets may not be; see placement/netlist/keep_outs.py.
 enum class KeepOutKind : std::int8_t { blockage = 0, region = 1, port = 2 };
 struct KeepOut {

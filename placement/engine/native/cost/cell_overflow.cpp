@@ -4,7 +4,6 @@
 
 #include "../../../netlist/native/chip_constants.hpp"
 #include "common/lanes.hpp"
-#include "cost/grid_span.hpp"
 #include "cost/pair.hpp"
 
 namespace placement {

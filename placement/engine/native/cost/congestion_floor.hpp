@@ -12,7 +12,7 @@
 #include "cost/live_maps.hpp"
 #include "cost/macro_cover.hpp"
 #include "cost/route_shapes.hpp"
-#include "cost/weights.hpp"
+#include "cost/cost.hpp"
 
 namespace placement {
 

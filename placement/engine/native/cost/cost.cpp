@@ -24,12 +24,14 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   for (int node = 0; node < design_->nodes(); ++node) {
     placer_.place(node, x[node], y[node], orientation[node], places_.data());
   }
+  Costs costs = weights.name == CostName::chip ? evaluate_chip(x, y, orientation) : evaluate_proxy(x, y, orientation);
+  costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
+  costs.total = weighted_sum(costs, weights);
+  return costs;
+}
+
+Costs CostEvaluator::evaluate_proxy(const double* x, const double* y, const std::int8_t* orientation) {
   Costs costs;
-  if (weights.name == CostName::chip) {
-    costs = evaluate_chip(x, y, orientation);
-    costs.total = weighted_sum(costs, weights);
-    return costs;
-  }
   steps_.clear();
   cover_.clear();
   for (const int node : macros_) {
@@ -50,10 +52,8 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
       return wirelength;
     });
   }
-  costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());
   costs.congestion_cost = grid_.congestion_cost(steps_, cover_);
-  costs.total = weighted_sum(costs, weights);
   return costs;
 }
 
@@ -69,7 +69,6 @@ Costs CostEvaluator::evaluate_chip(const double* x, const double* y, const std::
     chip_->wires().add(spread, 1.0);
     costs.wirelength += nets_->weighted_length(net, spread.width + spread.height);
   }
-  costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
   costs.density_cost = chip_->density_cost();
   costs.congestion_cost = chip_->congestion_cost();
   return costs;

@@ -3,18 +3,35 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "common/design.hpp"
 #include "cost/chip_cost.hpp"
 #include "cost/compact_nets.hpp"
-#include "common/design.hpp"
 #include "cost/grid_cost.hpp"
 #include "cost/macro_cover.hpp"
 #include "cost/net_router.hpp"
 #include "cost/routing.hpp"
-#include "cost/weights.hpp"
 
 namespace placement {
+
+// Which cost is computed, and the weights of its terms.
+
+enum class CostName { proxy, chip };
+
+// Throws std::invalid_argument where `name` is none.
+inline CostName cost_name(const std::string& name) {
+  if (name == "proxy") return CostName::proxy;
+  if (name == "chip") return CostName::chip;
+  throw std::invalid_argument("cost '" + name + "' must be proxy or chip");
+}
+
+struct Weights {
+  double wirelength = 1.0, density = 0.5, congestion = 0.5;
+  CostName name = CostName::proxy;
+};
 
 struct Costs {
   double wirelength = 0;  // µm, weighted half-perimeter sum
@@ -48,6 +65,8 @@ class CostEvaluator {
   const Design& design() const { return *design_; }
 
  private:
+  // Without the wirelength's cost and the total.
+  Costs evaluate_proxy(const double* x, const double* y, const std::int8_t* orientation);
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
 
   std::shared_ptr<const Design> design_;

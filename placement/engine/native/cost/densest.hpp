@@ -1,13 +1,30 @@
 // The mean of the largest values of a map of which few change from call to call: an order statistic that is maintained.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "cost/exact_sum.hpp"
-
 namespace placement {
+
+// A sum of multiples of a power of two, exact in whatever order they are added and taken away.
+
+__extension__ typedef __int128 Wide;  // 2^24 gcells of 2^52 quanta each
+
+class Quanta {
+ public:
+  // `quantum`: a power of two.
+  explicit Quanta(double quantum) : quantum_(quantum), per_quantum_(1.0 / quantum) {}
+
+  // How many quanta a multiple of the quantum is; below 2^63 of them.
+  std::int64_t of(double value) const { return static_cast<std::int64_t>(value * per_quantum_); }
+  // The double next to the mean of `count` values with this sum.
+  double mean(Wide sum, int count) const { return static_cast<double>(sum) * quantum_ / count; }
+
+ private:
+  double quantum_, per_quantum_;
+};
 
 // All values are finite multiples of a power of two, so sums are exact and the result depends on the values alone, not on
 // how they came about. A call costs what the touched values cost and one look at the values near the smallest that counts.

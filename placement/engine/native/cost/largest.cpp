@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "cost/pack.hpp"
 
 #if defined(__AVX__)
 #include <immintrin.h>

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "cost/net_points.hpp"
+#include "cost/compact_nets.hpp"
 #include "cost/pair.hpp"
 
 namespace placement {

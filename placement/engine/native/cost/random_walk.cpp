@@ -1,4 +1,4 @@
-#include "cost/random_walk.hpp"
+#include "cost/incremental.hpp"
 
 #include <vector>
 

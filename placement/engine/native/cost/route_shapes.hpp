@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cost/net_points.hpp"
+#include "cost/compact_nets.hpp"
 
 namespace placement {
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "cost/grid_span.hpp"
 
 namespace placement {
 namespace {

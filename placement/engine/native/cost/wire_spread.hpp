@@ -8,7 +8,6 @@
 
 #include "common/design.hpp"
 #include "cost/compact_nets.hpp"
-#include "cost/net_points.hpp"
 #include "cost/pair.hpp"
 
 namespace placement {

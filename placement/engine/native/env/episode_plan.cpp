@@ -4,8 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "env/cell_ranges.hpp"
-#include "cost/legality.hpp"
 #include "env/off_grid.hpp"
 #include "env/snapshot.hpp"
 

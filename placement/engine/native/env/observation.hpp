@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <tuple>
 #include <vector>
 
 #include "env/state.hpp"
@@ -25,9 +27,13 @@ struct ObservationShape {
     columns = std::max(columns, plan.canvas.columns);
     steps = std::max(steps, plan.steps());
   }
-  bool holds(const EpisodePlan& plan) const {
-    return rows >= plan.canvas.rows && columns >= plan.canvas.columns && steps >= plan.steps();
-  }
+};
+
+// An action is row · columns + column over the grid of the observation, padding included.
+struct Action {
+  int row, column;
+  Action(std::int32_t action, const ObservationShape& shape)
+      : row(action < 0 ? -1 : action / shape.columns), column(action < 0 ? -1 : action % shape.columns) {}
 };
 
 // The upper half of a float: bfloat16, rounded to nearest, ties to even. Not for NaN.
@@ -134,6 +140,37 @@ class ObservationWriter {
   std::vector<double> column_wire_, row_wire_;  // [C], [R] weighted µm
   std::vector<float> wire_;                     // [C]
   std::vector<float> maps_;                     // [K, R, C], where a slot takes bfloat16
+};
+
+// The designs of a pool, made once and shared by its environments.
+struct PlanList {
+  // Throws UnplayableDesign.
+  explicit PlanList(const std::vector<std::shared_ptr<const Design>>& designs) {
+    for (const auto& design : designs) {
+      try {
+        plans.push_back(std::make_shared<const EpisodePlan>(design));
+        if (PlacementState(plans.back()).legal_cells() == 0) {
+          throw UnplayableDesign(plans.back()->macros[0].node, "is placed first and has no legal gcell");
+        }
+      } catch (UnplayableDesign& error) {
+        error.design = static_cast<int>(&design - designs.data());
+        throw;
+      }
+      shape.include(*plans.back());
+    }
+  }
+
+  std::vector<std::shared_ptr<const EpisodePlan>> plans;
+  ObservationShape shape;
+};
+
+// An action that may not be taken: by environment or, in a replay, by episode and step.
+struct Refusal {
+  int index, step, design_index;
+  Verdict verdict;
+  int obstacle;  // the node in the way, for Verdict::overlaps
+
+  std::tuple<int, int, int, Verdict, int> tuple() const { return {index, step, design_index, verdict, obstacle}; }
 };
 
 }  // namespace placement

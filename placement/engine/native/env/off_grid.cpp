@@ -5,9 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "cost/legality.hpp"
-#include "env/cell_ranges.hpp"
-
 namespace placement {
 namespace {
 

@@ -6,9 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "env/cell_ranges.hpp"
-#include "cost/legality.hpp"
-
 namespace placement {
 namespace {
 
@@ -68,19 +65,15 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   saved_boxes_.resize(plan_->macro_nets.size());
   hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
   if (plan_->design->off_grid) off_grid_.emplace(*plan_);
-  boxes_ = plan_->given_boxes;
-  occupancy_ = plan_->given_occupancy;
-  density_ = plan_->given_density;
-  shown_.resize(2 * occupancy_.size());
-  for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
-  find_legal();
+  shown_.resize(2 * plan_->given_occupancy.size());
+  reset();
 }
 
 void PlacementState::reset() {
   step_ = 0;
-  std::copy(plan_->given_boxes.begin(), plan_->given_boxes.end(), boxes_.begin());
-  std::copy(plan_->given_occupancy.begin(), plan_->given_occupancy.end(), occupancy_.begin());
-  std::copy(plan_->given_density.begin(), plan_->given_density.end(), density_.begin());
+  boxes_ = plan_->given_boxes;
+  occupancy_ = plan_->given_occupancy;
+  density_ = plan_->given_density;
   for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
   find_legal();
 }
@@ -208,9 +201,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
     verdict = apart ? Verdict::too_close : Verdict::overlaps;
   };
   for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
-  for (int t = 0; t < step_; ++t) {
-    in_the_way(placed_[t]);
-  }
+  for (int t = 0; t < step_; ++t) in_the_way(placed_[t]);
   if (*obstacle >= 0) return verdict;
   design.constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
     if (!stands_on(box, off, 0)) return;

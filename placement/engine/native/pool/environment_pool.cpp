@@ -108,12 +108,14 @@ void EnvironmentPool::close() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void EnvironmentPool::check_usable() const {
+std::unique_lock<std::mutex> EnvironmentPool::lock_for_use() const {
   if (forked()) {
     throw PoolMisuse("this process was forked from the one that made the pool; the pool's threads are not here. "
                      "Make a pool in this process, or start processes by 'spawn'");
   }
+  std::unique_lock<std::mutex> lock(callers_);
   if (closed()) throw PoolMisuse("the pool is closed");
+  return lock;
 }
 
 void EnvironmentPool::check_environments(const std::int32_t* env_ids, int count) {
@@ -187,22 +189,19 @@ void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool worki
 }
 
 void EnvironmentPool::send(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   send_locked(actions, env_ids, count, false);
 }
 
 void EnvironmentPool::send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   reset_locked(env_ids, count, seeds, false);
 }
 
 template <typename Enqueue>
 Block* EnvironmentPool::call(Enqueue enqueue, double timeout, const std::function<void()>& interrupted) {
   {
-    const std::lock_guard<std::mutex> lock(callers_);
-    check_usable();
+    const auto lock = lock_for_use();
     if (receiving_) throw PoolMisuse("step: another thread is receiving");
     enqueue(synchronous());
   }
@@ -227,8 +226,7 @@ Block* EnvironmentPool::reset(const std::int32_t* env_ids, int count, const std:
 Block* EnvironmentPool::recv(double timeout, const std::function<void()>& interrupted) {
   Block* block = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(callers_);
-    check_usable();
+    const auto lock = lock_for_use();
     if (receiving_) throw PoolMisuse("recv: another thread is receiving");
     const int needed = synchronous() ? 1 : batch_size_;
     if (in_flight_ < needed) {
@@ -337,8 +335,7 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
 }
 
 double EnvironmentPool::thread_seconds() const {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   double seconds = 0;
 #ifdef __linux__
   for (const std::thread& thread : threads_) {
@@ -362,15 +359,13 @@ int EnvironmentPool::in_flight() const {
 }
 
 void EnvironmentPool::sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   check_environments(env_ids, count);
   for (int i = 0; i < count; ++i) actions[i] = entries_[env_ids[i]].environment.sample_action(shape());
 }
 
 std::unique_ptr<Block> EnvironmentPool::observe(const std::int32_t* env_ids, int count) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   check_environments(env_ids, count);
   auto block = std::make_unique<Block>(shape(), count);
   block->size = count;
@@ -381,20 +376,17 @@ std::unique_ptr<Block> EnvironmentPool::observe(const std::int32_t* env_ids, int
 }
 
 std::string EnvironmentPool::snapshot(int env_id) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   return entry_at_rest(env_id).environment.snapshot();
 }
 
 void EnvironmentPool::restore(int env_id, const std::string& bytes) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   entry_at_rest(env_id).environment.restore(bytes);
 }
 
 bool EnvironmentPool::last_placement(int env_id, std::vector<double>* x, std::vector<double>* y) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
+  const auto lock = lock_for_use();
   const Environment& environment = entry_at_rest(env_id).environment;
   *x = environment.last_x();
   *y = environment.last_y();

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,7 +23,6 @@
 #include <thread>
 #include <vector>
 
-#include "pool/plan_list.hpp"
 #include "pool/state_queue.hpp"
 #include "pool/work_queue.hpp"
 
@@ -143,7 +143,8 @@ class EnvironmentPool {
     ObservationWriter writer;
   };
 
-  void check_usable() const;
+  // Holds the mutex; throws PoolMisuse after close, or in a forked process.
+  std::unique_lock<std::mutex> lock_for_use() const;
   void check_environments(const std::int32_t* env_ids, int count);
   Entry& entry_at_rest(int env_id);
   // The caller holds the mutex. `working_along`: the calling thread is going to do its share.
@@ -176,6 +177,37 @@ class EnvironmentPool {
   std::uint64_t calls_ = 0;
   std::unique_ptr<ObservationWriter> observer_;
   std::uint64_t fork_generation_;
+};
+
+// Pools by number, for callers that can pass no pointer: XLA programs.
+
+class PoolRegistry {
+ public:
+  static PoolRegistry& instance() {
+    static auto* registry = new PoolRegistry;  // never destroyed: programs may still run at exit
+    return *registry;
+  }
+
+  std::uint32_t add(const std::shared_ptr<EnvironmentPool>& pool) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pools_[++last_] = pool;
+    return last_;
+  }
+  void remove(std::uint32_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pools_.erase(number);
+  }
+  // Null where there is none, or none any more.
+  std::shared_ptr<EnvironmentPool> find(std::uint32_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = pools_.find(number);
+    return found == pools_.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint32_t last_ = 0;
+  std::map<std::uint32_t, std::weak_ptr<EnvironmentPool>> pools_;
 };
 
 }  // namespace placement

@@ -1,9 +1,10 @@
-#include "search/annealed_soft.hpp"
-
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
+
+#include "search/annealer.hpp"
 
 namespace placement {
 namespace {
@@ -32,7 +33,22 @@ PerMove soft_mix() {
   return mix;
 }
 
-}  // namespace
+// Soft macros that end where the cost wants them: the fast analytic placement, then moves that lower the exact cost.
+class AnnealedSoft final : public SoftPlacer {
+ public:
+  // `weights`: of the cost that is lowered.
+  AnnealedSoft(std::shared_ptr<const Design> design, const Weights& weights);
+
+  void place(double* x, double* y, const std::int8_t* orientation) override;
+
+ private:
+  std::shared_ptr<const Design> held_;  // the design with its hard macros fixed
+  Weights weights_;
+  std::int64_t moves_ = 0;
+  std::unique_ptr<SoftPlacer> start_;
+  std::unique_ptr<Annealer> annealer_;
+  AnnealerState initial_;  // of the annealer: no placement may depend on those before it
+};
 
 AnnealedSoft::AnnealedSoft(std::shared_ptr<const Design> design, const Weights& weights)
     : held_(with_hard_macros_fixed(*design)), weights_(weights) {
@@ -61,6 +77,8 @@ void AnnealedSoft::place(double* x, double* y, const std::int8_t* orientation) {
     y[node] = annealer_->best_y()[node];
   }
 }
+
+}  // namespace
 
 std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design,
                                              const Weights& weights) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cost/incremental.hpp"
@@ -84,5 +85,9 @@ class Annealer {
   std::vector<std::int32_t> changed_;     // nodes that may differ from the best placement
   std::vector<std::uint8_t> is_changed_;  // [N]
 };
+
+// As make_soft_placer, but knows "annealed" as well, which lowers the cost of these weights.
+std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design,
+                                             const Weights& weights);
 
 }  // namespace placement

@@ -1,4 +1,4 @@
-#include "search/nearest_legal_position.hpp"
+#include "search/legal_positions.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -33,8 +33,6 @@ class PriceMaps {
 
   int columns() const { return columns_; }
   int rows() const { return rows_; }
-  int column_stride() const { return column_stride_; }  // between columns of maps kept column by column
-  int row_stride() const { return row_stride_; }        // between rows of maps kept row by row
 
   // Takes over the maps of an exact evaluation; blockages count as full.
   void load(const CostEvaluator& evaluator);
@@ -61,7 +59,6 @@ class PriceMaps {
   void set_prices(const Softness& softness);
 
   // Price, in proxy cost per track, of one more route over a gcell, and sums of it over the gcells before.
-  const float* horizontal_price_row(int row) const { return horizontal_price_.data() + kPad + row * row_stride_; }
   const float* horizontal_price_column(int c) const { return horizontal_price_turned_.data() + c * column_stride_; }
   const float* horizontal_sum_row(int row) const { return horizontal_sum_.data() + kPad + row * row_stride_; }
   const float* vertical_price_row(int row) const { return vertical_price_turned_.data() + kPad + row * row_stride_; }

@@ -1,11 +1,55 @@
-// Paths of one two-point connection over the gcells: L and Z shapes, and the cheapest path of any shape in a window.
+// The grid of gcells: what may cross between neighbours, what does, and what one more crossing costs. Paths of one two-point
+// connection over it: L and Z shapes, and the cheapest path of any shape in a window.
+//
+// Axis legend: X gcells across, Y gcells up. Horizontal edges [X-1, Y] join (i, j) and (i+1, j); vertical edges
+// [X, Y-1] join (i, j) and (i, j+1). All edges lie in one array, the horizontal ones first.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "gcells.hpp"
-
 namespace placement::route {
+
+struct GridSize {
+  std::int32_t across, up;
+  double gcell_width, gcell_height;  // µm
+
+  std::int32_t horizontal_edges() const { return (across - 1) * up; }
+  std::int32_t edges() const { return horizontal_edges() + across * (up - 1); }
+  std::int32_t right_of(std::int32_t i, std::int32_t j) const { return i * up + j; }
+  std::int32_t above(std::int32_t i, std::int32_t j) const { return horizontal_edges() + i * (up - 1) + j; }
+};
+
+class Gcells {
+ public:
+  Gcells(const GridSize& size, std::vector<float> capacity);
+
+  const GridSize& size() const { return size_; }
+  float cost(std::int32_t edge) const { return cost_[edge]; }
+  bool over(std::int32_t edge) const { return demand_[edge] > capacity_[edge]; }
+  const std::vector<float>& demand() const { return demand_; }
+  const std::vector<float>& capacity() const { return capacity_; }
+  // µm between the two gcells of an edge.
+  float length(std::int32_t edge) const {
+    return static_cast<float>(edge < size_.horizontal_edges() ? size_.gcell_width : size_.gcell_height);
+  }
+  // µm: no edge costs less in that direction.
+  float least_across() const { return static_cast<float>(size_.gcell_width); }
+  float least_up() const { return static_cast<float>(size_.gcell_height); }
+
+  void add(std::int32_t edge, float amount);
+  // Raises the price of the edges that hold more than they may (McMurchie, Ebeling: "PathFinder", 1995).
+  void remember();
+  // Demand beyond capacity, and demand, in µm of wire, of horizontal (0) or vertical (1) edges.
+  double excess(int direction) const;
+  double total(int direction) const;
+
+ private:
+  void reprice(std::int32_t edge);
+
+  GridSize size_;
+  std::vector<float> capacity_, demand_, history_, cost_;
+};
 
 struct Gcell {
   std::int32_t i, j;

@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "gcells.hpp"
 #include "paths.hpp"
 #include "steiner.hpp"
 

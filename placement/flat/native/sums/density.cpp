@@ -1,4 +1,4 @@
-#include "density.hpp"
+#include "sums.hpp"
 
 #include <algorithm>
 #include <vector>

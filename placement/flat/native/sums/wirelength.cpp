@@ -1,4 +1,4 @@
-#include "wirelength.hpp"
+#include "sums.hpp"
 
 #include <algorithm>
 #include <cstring>

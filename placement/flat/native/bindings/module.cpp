@@ -1,13 +1,22 @@
 // The module: the sums of the electrostatic placer, and the router.
-#include "../sums/density.hpp"
-#include "../sums/wirelength.hpp"
-#include "bindings.hpp"
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "../routing/router.hpp"
+#include "../sums/sums.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement::flat {
 namespace {
 
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatsOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstMap = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Map = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -54,6 +63,56 @@ void gather_from(Floats x, Floats y, Floats half_width, Floats half_height, Floa
          mean_x.data(), mean_y.data());
 }
 
+nb::ndarray<nb::numpy, float> owned(const std::vector<float>& values) {
+  auto* copy = new std::vector<float>(values);
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  return nb::ndarray<nb::numpy, float>(copy->data(), {copy->size()}, owner);
+}
+
+nb::dict estimate_of(const route::Estimate& found, const route::Gcells& gcells) {
+  nb::dict result;
+  result["tree_length"] = found.tree_length;
+  result["routed_length"] = found.routed_length;
+  result["excess"] = nb::make_tuple(found.excess[0], found.excess[1]);
+  result["demand_length"] = nb::make_tuple(found.demand[0], found.demand[1]);
+  result["demand"] = owned(gcells.demand());
+  return result;
+}
+
+nb::dict route_nets(Floats x, Floats y, Integers start, std::int32_t across, std::int32_t up, double gcell_width,
+                    double gcell_height, Floats capacity, std::int32_t rounds) {
+  const route::GridSize size{across, up, gcell_width, gcell_height};
+  if (across < 2 || up < 2) throw std::invalid_argument("route: the grid must be at least 2 x 2");
+  if (capacity.size() != static_cast<std::size_t>(size.edges())) throw std::invalid_argument("route: one capacity per edge");
+  if (start.size() < 1 || x.size() != y.size() || start.data()[0] != 0 ||
+      start.data()[start.size() - 1] != static_cast<std::int32_t>(x.size())) {
+    throw std::invalid_argument("route: net starts that do not fit the pins");
+  }
+  for (std::size_t net = 1; net < start.size(); ++net) {
+    if (start.data()[net] < start.data()[net - 1]) throw std::invalid_argument("route: net starts must rise");
+  }
+  const auto hear_signals = [] {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  route::Router router(size, std::vector<float>(capacity.data(), capacity.data() + capacity.size()), hear_signals);
+  route::Estimate found;
+  {
+    nb::gil_scoped_release release;
+    router.add_nets(x.data(), y.data(), start.data(), static_cast<std::int64_t>(start.size()) - 1);
+    found = router.route(rounds);
+  }
+  return estimate_of(found, router.gcells());
+}
+
+// The length of the tree over pins, µm.
+double tree_length(Floats x, Floats y) {
+  std::vector<route::Point> pins;
+  for (std::size_t pin = 0; pin < x.size(); ++pin) pins.push_back({x.data()[pin], y.data()[pin]});
+  route::TreeBuilder builder;
+  return builder.build(pins.data(), static_cast<std::int64_t>(pins.size())).length();
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -61,7 +120,9 @@ NB_MODULE(_native, m) {
   m.def("weighted_average", &wirelength_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
-  bind_routing(m);
+  m.def("route", &route_nets, "x"_a, "y"_a, "start"_a, nb::kw_only(), "across"_a, "up"_a,
+        "gcell_width"_a, "gcell_height"_a, "capacity"_a, "rounds"_a);
+  m.def("tree_length", &tree_length, "x"_a, "y"_a);
 }
 
 }  // namespace placement::flat
