@@ -149,7 +149,7 @@ def improved() -> tuple[Design, list[Placement]]:
 def placed(path: Path) -> None:
     """The first of `improved`."""
     design, (first, *_) = improved()
-    style.save_figure(plots.plot_placement(design, first, title="Ariane, placed by the policy `base`"), path)
+    style.save_figure(plots.plot_placement(design, first, title="Ariane, placed by the trained policy"), path)
 
 
 def animated(path: Path) -> None:

@@ -31,7 +31,15 @@ _SECONDS = 8.0  # approximate duration of all placing steps
 _SHORTEST_FRAME, _LONGEST_FRAME = 40, 500  # ms
 _HOLD_HARD, _HOLD_POLICY, _HOLD_IMPROVED, _HOLD_END = 800, 1800, 300, 3500  # ms
 _COLOURS = 64
-_EXACT_COLOURS = (style.PAPER, style.CANVAS, drawing.MOVABLE.face, drawing.NEWEST.face, drawing.FIXED.face)
+_BAND = 8  # pixels: height of an exact colour's band in the sample that the palette is made of
+_EXACT_COLOURS = (
+    style.PAPER,
+    style.CANVAS,
+    drawing.MOVABLE.face,
+    drawing.NEWEST.face,
+    drawing.FIXED.face,
+    drawing.PORT_FACE,
+)
 
 
 def save_episode(
@@ -151,9 +159,12 @@ def _gif(images: Sequence[Image.Image], milliseconds: Sequence[int]) -> bytes:
     """The frames as an endless GIF with one palette for all."""
     # The last frame has the soft macros' colours, the middle one the newest macro's.
     width, height = images[0].size
-    sample = Image.new("RGB", (width, 2 * height))
+    sample = Image.new("RGB", (width, 2 * height + _BAND * len(_EXACT_COLOURS)))
     sample.paste(images[len(images) // 2], (0, 0))
     sample.paste(images[-1], (0, height))
+    for number, colour in enumerate(_EXACT_COLOURS):  # small areas in them would get another's colour
+        top = 2 * height + _BAND * number
+        sample.paste(colour, (0, top, width, top + _BAND))
     palette = _with_exact_colours(sample.quantize(_COLOURS, dither=Image.Dither.NONE))
     first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
     buffer = io.BytesIO()

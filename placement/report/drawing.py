@@ -128,7 +128,7 @@ def marker_key(label: str, face: Any, marker: Any, size: float = 5) -> Artist:
     return Line2D([], [], linestyle="none", label=label, **look)
 
 
-def cells_key(colours: Sequence[Any]) -> Artist:
+def cells_key(colours: Sequence[Any] | np.ndarray) -> Artist:
     """A legend entry for standard cells in their clusters' colours: dots in three of them."""
     look: dict[str, Any] = {"sizes": (6,), "facecolors": colours, "linewidths": 0, "transform": IdentityTransform()}
     return PathCollection([Path.unit_circle()], **look, label="standard cells, a colour per cluster")

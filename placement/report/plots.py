@@ -15,7 +15,7 @@ from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.markers import MarkerStyle
@@ -179,7 +179,7 @@ def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel
     return figure
 
 
-def map_colours() -> ListedColormap:
+def map_colours() -> Colormap:
     """Colours from 0 to `MAP_LIMIT`: light to dark blue up to 1, orange to dark red beyond."""
     below, above = colormaps["Blues"](np.linspace(0.02, 0.85, 201)), colormaps["YlOrRd"](np.linspace(0.4, 0.95, 99))
     return ListedColormap(np.concatenate((below, above)), name="overflow").with_extremes(over=colormaps["YlOrRd"](1.0))
