@@ -184,9 +184,11 @@ def window(path: Path) -> None:
     """A picture of the window."""
     if importlib.util.find_spec("playwright") is None or not window_pictures.browser():
         raise Missing("Chromium or Playwright is not installed")
-    design, _ = improved()
-    first, last = (str(WORK / design.name / f"{number}.plc") for number in (0, len(IMPROVEMENTS)))
-    window_pictures.draw(path, design, [last, first])
+    design, (first, *_, last) = improved()
+    shown = {WORK / design.name / "search.plc": last, WORK / design.name / "policy.plc": first}
+    for file, one in shown.items():
+        write_placement(file, design, one)
+    window_pictures.draw(path, design, [str(file) for file in shown])
 
 
 def settings(path: Path) -> None:
