@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.report import style
-from placement.report.run_folder import read_metrics
+from placement.report.run_watch import read_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = "default"
@@ -38,7 +38,11 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "no location head": ("policy.location=false",),
     "no graph": ("policy.graph=false",),
     "initial bias to little wire": ("policy.wire_bias=2",),
-    "initial bias to wire, edges, little room": ("policy.wire_bias=2", "policy.edge_bias=2", "policy.room_bias=6"),
+    "initial bias to wire, edges, little whitespace": (
+        "policy.wire_bias=2",
+        "policy.edge_bias=2",
+        "policy.whitespace_bias=6",
+    ),
     # How it is paid
     # How it learns
     "4 epochs on the same episodes": ("ppo.epochs=4",),

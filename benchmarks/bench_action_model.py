@@ -15,7 +15,7 @@ import argparse
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.finishing import anneal_soft_macros, flip_macros
 from placement.annealing.search import search
 from placement.annealing.starts import legal

@@ -22,7 +22,7 @@ READERS = {
     "DEF": ("ct_ariane_lefdef/ariane.def.gz", "from placement.netlist.formats.def_file import read_def as read"),
     "flat protobuf": (
         "ariane133_ng45_flat/netlist.pb.txt.gz",
-        "from placement.netlist.formats.flat_protobuf import read_flat_nodes as read",
+        "from placement.netlist.formats.protobuf import read_netlist_file as read",
     ),
 }
 MEASURE = """

@@ -22,12 +22,12 @@ from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.netlist.load import load
-from placement.policy.agent import Agent
+from placement.policy.agent import Agent, EmbeddedParameters
 from placement.policy.inputs import graph_inputs
 from placement.policy.springs import spring_targets
 from placement.ppo.learner import Learner
 from placement.training.actor import whole_episode
-from placement.training.rollout import EmbeddedParameters, play
+from placement.training.rollout import play
 
 ENV = EnvConfig(soft_placer="none")
 

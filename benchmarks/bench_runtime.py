@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from placement.runtimes.ray.session import descendants
+from placement.runtimes.ray.ray_connection import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = 5  # iterations at the beginning

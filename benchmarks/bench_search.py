@@ -14,7 +14,7 @@ from typing import Any
 
 from bench_cost import default_design
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
 from placement.engine.costs import legality
 from placement.netlist.design import Design

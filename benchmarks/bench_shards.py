@@ -94,7 +94,7 @@ def shard_role() -> None:
 def learner_role() -> None:
     from placement.replay import shard_items
     from placement.replay.base import ReplayClosed
-    from placement.replay.sharded import ShardedReplay
+    from placement.replay.shard_reader import ShardedReplay
     from placement.transport.addresses import fixed
 
     shard_items.SILENCE_SECONDS = SILENCE_SECONDS

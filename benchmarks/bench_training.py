@@ -35,9 +35,9 @@ from placement.engine.pool import make_pool
 from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.policy.agent import Agent
+from placement.policy.agent import Agent, EmbeddedParameters
 from placement.ppo.learner import Learner
-from placement.training.rollout import EmbeddedParameters, play
+from placement.training.rollout import play
 from placement.utils.compilation import keep_compilations
 
 ROOT = Path(__file__).resolve().parents[1]

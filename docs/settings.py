@@ -44,11 +44,12 @@ def page() -> str:
     for owner, found in owners.items():
         group = "runtime.roles.<role>" if owner is RoleConfig else getattr(owner, "_group", "").rstrip(".")
         title = f"`{group}`" if group else ", ".join(f"`{name}`" for name in commands[owner])
-        texts[title] = inspect.cleandoc(owner.__doc__ or "").partition("\n\nAttributes")[0]
+        text = inspect.cleandoc(owner.__doc__ or "").partition("\n\nAttributes")[0]
+        texts[title] = "" if text.startswith("Settings of") else f"{text}\n\n"
         rows.setdefault(title, []).extend(
             f"| `{one.key}` | `{one.default}` | {_cell(one.meaning)} |\n" for one in found.values()
         )
-    sections = (f"## {title}\n\n{text}\n\n{TABLE}{''.join(rows[title])}" for title, text in texts.items())
+    sections = (f"## {title}\n\n{text}{TABLE}{''.join(rows[title])}" for title, text in texts.items())
     return "\n".join([HEAD, *sections])
 
 

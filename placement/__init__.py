@@ -21,7 +21,7 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
-    from placement.annealing.config import AnnealConfig
+    from placement.annealing.anneal_config import AnnealConfig
     from placement.annealing.legaliser import legalise
     from placement.annealing.search import search
     from placement.api import Policy, evaluate, export, import_design, load_policy
@@ -68,7 +68,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _LATER = {
-    "AnnealConfig": "placement.annealing.config",
+    "AnnealConfig": "placement.annealing.anneal_config",
     "Costs": "placement.engine.costs",
     "DmEnvPool": "placement.env.dm_env",
     "ImportSettings": "placement.netlist.importing",

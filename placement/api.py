@@ -9,24 +9,31 @@ import dataclasses
 import gzip
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from placement.config import CostConfig, CostWeights, EnvConfig
 from placement.engine.costs import Costs
-from placement.evaluation.policies import TrainedPolicy, cheapest, policy_results
-from placement.evaluation.policies import load_policy as policy_of
+from placement.evaluation.full_evaluation import evaluate_fully
+from placement.evaluation.policies import TrainedPolicy, cheapest, policy_from_settings, policy_results
 from placement.evaluation.settings import TRAINED_COST, SampleConfig, TrainedCost
 from placement.flat.global_placement import place_before_clustering
-from placement.netlist import importing
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.export import export_placement
 from placement.netlist.files import write_whole
-from placement.netlist.importing import ImportSettings
-from placement.netlist.load import find, load
-from placement.report.metrics import Metrics, measure
+from placement.netlist.importing import (
+    ChipFiles,
+    ImportSettings,
+    all_placed,
+    import_flat,
+    read_chip,
+    write_design,
+)
+from placement.netlist.load import check_design_folder, find, load
+from placement.report.placement_metrics import Metrics, measure
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder
 
@@ -35,13 +42,9 @@ FilePath = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class Placed:
-    """What a policy made of a design.
+    """What a policy made of a design: the cheapest placement found, with its costs.
 
-    Attributes:
-        design: that was placed.
-        placement: the cheapest one found.
-        costs: of the placement.
-        found_by: "greedy", "best of 16", "settled best of 8" or "flipped …".
+    `found_by` is "greedy", "best of 16", "annealed best of 8" or "flipped …".
     """
 
     design: Design
@@ -52,14 +55,10 @@ class Placed:
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """A trained policy, which places any design.
-
-    Attributes:
-        folder: of the run that trained it.
-        env: the environment that it was trained in.
+    """A trained policy, which places any design: its run's folder, and the environment that it was trained in.
 
     Example:
-        >>> placed = placement.load_policy("base").place("toy6", samples=2, settled=0)
+        >>> placed = placement.load_policy("base").place("toy6", samples=2, annealed=0)
         >>> placed.costs == placement.cost(placed.design, placed.placement)
         True
     """
@@ -74,7 +73,7 @@ class Policy:
         samples: int = 16,
         seed: int = 0,
         cost: str | None = None,
-        settled: int = 8,
+        annealed: int = 8,
         flips: bool = True,
     ) -> Placed:
         """Places a design, as `macro-placement sample` does; fixed macros stay.
@@ -84,7 +83,7 @@ class Policy:
             samples: placements drawn beside the greedy one; the cheapest is returned.
             seed: of the draws, in [0, 2³²).
             cost: "chip" or "proxy"; None: the cost that the policy was trained on.
-            settled: of this many of the cheapest placements the soft macros are annealed for the cost.
+            annealed: of this many of the cheapest placements the soft macros are annealed for the cost.
             flips: whether macros are mirrored in place where that is cheaper.
 
         Raises:
@@ -94,12 +93,12 @@ class Policy:
         loaded = load(design) if isinstance(design, str) else design
         trained = TRAINED_COST if cost is None else TrainedCost(name=cost)
         config = SampleConfig(
-            checkpoint=str(self.folder), samples=samples, seed=seed, cost=trained, settled=settled, flips=flips
+            checkpoint=str(self.folder), samples=samples, seed=seed, cost=trained, annealed=annealed, flips=flips
         )
-        policy: TrainedPolicy = policy_of(config, loaded)
+        policy: TrainedPolicy = policy_from_settings(config, loaded)
         weights = policy.env.cost.weights()
         evaluations = policy.evaluate(seed)
-        results = policy_results(evaluations, policy.design, weights, settled=settled, flips=flips)
+        results = policy_results(evaluations, policy.design, weights, annealed=annealed, flips=flips)
         best = cheapest(results, policy.design)
         assert best.placement is not None and best.costs is not None
         return Placed(policy.design, best.placement, best.costs, best.name)
@@ -120,14 +119,16 @@ def load_policy(checkpoint: FilePath) -> Policy:
     return Policy(folder, read_settings(folder, key="checkpoint").env)
 
 
-def import_design(
+def import_design(  # noqa: PLR0913  files and options of one command, all with a default
     *,
-    lef: tuple[FilePath, ...] | list[FilePath] = (),
+    lef: Sequence[FilePath] = (),
     def_file: FilePath | None = None,
     bookshelf: FilePath | None = None,
     protobuf: FilePath | None = None,
     plc: FilePath | None = None,
     out: FilePath | None = None,
+    force: bool = False,
+    free_macros: bool = False,
     settings: ImportSettings | None = None,
 ) -> Design:
     """Reads a chip and clusters its standard cells, as `macro-placement import` does.
@@ -139,6 +140,8 @@ def import_design(
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
+        force: whether a design that is in the folder already is replaced.
+        free_macros: whether macros that the files fix may move; pads stay fixed.
         settings: grid, clustering, constraints, arrays; default: `ImportSettings()`.
 
     Example:
@@ -150,16 +153,15 @@ def import_design(
         DesignError: a file cannot be used; the message has its name and line.
         OSError: the folder cannot be written.
     """
-    return importing.import_design(
-        lef=lef,
-        def_file=def_file,
-        bookshelf=bookshelf,
-        protobuf=protobuf,
-        plc=plc,
-        out=out,
-        settings=settings,
-        place=place_before_clustering,
-    )
+    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
+    if out is not None:
+        check_design_folder(out, force=force)
+    chip = read_chip(files, free_macros=free_macros)
+    imported = import_flat(chip.flat, settings, canvas=chip.canvas, place=place_before_clustering)
+    if out is None:
+        return dataclasses.replace(imported.design, initial=all_placed(imported.design))
+    write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
+    return load(out)
 
 
 def evaluate(
@@ -194,8 +196,6 @@ def evaluate(
         return metrics
     if not isinstance(design, str):
         raise DesignError(f"{loaded.name}: a full evaluation reads the flat netlist: give the design's name or folder")
-    from placement.evaluation.full_evaluation import evaluate_fully
-
     found = evaluate_fully(design, loaded, placement, Console(file=io.StringIO()))
     return dataclasses.replace(metrics, full=found.metrics)
 

@@ -141,10 +141,10 @@ class CostConfig(Settings, group="env.cost."):
     """Which cost is computed, and the weights of its terms (no unit).
 
     Attributes:
-        name: chip, which agrees better with what a chip pays, or proxy, the published one
+        name: chip, or proxy, the published one (docs/explanation/chip-cost.md)
         wirelength: weight of the wirelength
-        density: weight of the density; null: 1 in the chip cost, 0.5 in the proxy cost
-        congestion: weight of the congestion; null: as density
+        density: weight of the density; null: 1 for the chip cost, 0.5 for the proxy cost
+        congestion: weight of the congestion; null: as for density
 
     Example:
         >>> placement.CostConfig(name="proxy", density=1.0).weights()
@@ -174,16 +174,16 @@ class EnvConfig(Settings, group="env."):
     """The placement environment.
 
     Attributes:
-        dead_end_penalty: the reward when a macro has no legal cell left; below 0
-        cost_terms: libraries with cost terms of your own, each path:weight, subtracted from the reward beside the cost
-        reward: of an episode that placed every macro: cost, which pays minus the cost and the terms above, or the
-            import path of a Python function of your own (docs/how-to/own-reward.md)
+        dead_end_penalty: reward if a macro has no legal cell left; below 0
+        cost_terms: libraries with cost terms, each path:weight, subtracted from the reward
+            (docs/how-to/own-cost-term.md)
+        reward: cost (minus the cost and the terms above), or the import path of a Python function
+            (docs/how-to/own-reward.md)
         soft_placer: places the soft macros at the end of an episode: force_directed, analytic, analytic_fast, annealed
-            (slower, the truest to the chip cost) or none
-        action_scale: how many times finer than the gcells the grid of actions is along each side; 0: as fine as each
-            design's macros need; the cost keeps the gcells
-        off_grid: put a macro anywhere in the cell of its action, abutting others where the cell's centre leaves no
-            space for it, instead of on the centre only
+            (slower, most accurate for the chip cost) or none
+        action_scale: refinement of the grid of actions along each side of a gcell; 0: as each design's macros require;
+            the cost keeps the gcells
+        off_grid: place a macro anywhere in the cell of its action, abutting others if the centre is not free
 
     Example:
         >>> env = placement.PlacementEnv("toy6", config=placement.EnvConfig(cost=placement.CostConfig(congestion=0.0)))
@@ -210,22 +210,19 @@ class PolicyConfig(Settings, group="policy."):
     The biases are the untrained policy's preferences in logits per standard deviation over the legal cells; 0: none.
 
     Attributes:
-        name: edge_gnn, or the import path of a network of your own, policy=my_package.MyPolicy for short
-            (docs/how-to/own-policy.md)
+        name: edge_gnn, or the import path of a network (docs/how-to/own-policy.md)
         node_width: width of node and edge embeddings
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
-        location_frequencies: cosines per axis with which a macro's favourite locations are expressed
+        location_frequencies: cosines per axis of the location head
         wire_bias: preference for little added wire
         edge_bias: preference for cells near the canvas edge
-        room_bias: preference for little whitespace around: abutting other macros or the edge
-        electrostatic_bias: preference for cells near the macro's location in an electrostatic placement of all macros,
-            in logits times log(1 + distance in cells); not 0: takes seconds per design, and the network sees the
-            distance, too
-        dtype: of the products made for every cell: float32, bfloat16, or auto: bfloat16 on an accelerator, float32 on a
-            CPU; parameters, logits and softmax are float32 in any case
-        location: false: without the location head, whose inputs are then zero
-        graph: false: without the graph encoder's embeddings, which are then zero
+        whitespace_bias: preference for abutting other macros or the edge
+        electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
+            in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
+        dtype: type of per-cell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
+        location: false: no location head
+        graph: false: no embeddings of the graph encoder
     """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"
@@ -235,7 +232,7 @@ class PolicyConfig(Settings, group="policy."):
     location_frequencies: Count = 8
     wire_bias: float = 0.0
     edge_bias: float = 0.0
-    room_bias: float = 0.0
+    whitespace_bias: float = 0.0
     electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     location: bool = True
@@ -247,19 +244,18 @@ class PPOConfig(Settings, group="ppo."):
     """Proximal policy optimisation.
 
     Attributes:
-        iterations: how many times episodes are collected and learned from
-        episodes_per_iteration: whole episodes learned from in one iteration, all designs together
-        epochs: how many times the samples of an iteration are learned from
-        sample_fraction: share of the samples that an epoch draws; with fewer the learner takes less time
+        iterations: iterations of collecting episodes and learning from them
+        episodes_per_iteration: whole episodes of one iteration, all designs together
+        epochs: epochs over the samples of an iteration
+        sample_fraction: share of the samples that an epoch draws
         minibatch_size: samples (steps) per gradient step; divisible by the number of devices
-        learning_rate: Adam's, at the start
-        final_learning_rate_fraction: share of the learning rate left at the last iteration (linear decay)
+        learning_rate: initial learning rate of Adam
+        final_learning_rate_fraction: share of the learning rate at the last iteration (linear decay)
         clip: ε of the clipped importance ratio
-        entropy_coefficient: weight of the entropy bonus, at the start
-        final_entropy_fraction: share of the entropy coefficient left at the last iteration (linear decay)
+        entropy_coefficient: initial weight of the entropy bonus
+        final_entropy_fraction: share of the entropy coefficient at the last iteration (linear decay)
         max_gradient_norm: global norm that gradients are clipped to
-        gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the whole return less the
-            baseline
+        gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the return minus the baseline
     """
 
     iterations: Count = 50
@@ -278,12 +274,12 @@ class PPOConfig(Settings, group="ppo."):
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig(Settings, group="replay."):
-    """Where episodes wait between actors and learner.
+    """The replay between actors and learner.
 
     Attributes:
-        name: reverb, memory, or auto: Reverb where it is installed, else memory
-        capacity: episodes held at most; writers wait when it is full
-        timeout: seconds that the learner waits for episodes before it fails
+        name: reverb, memory, or auto: Reverb if it is installed, else memory
+        capacity: maximum number of episodes; writers wait while it is full
+        timeout: seconds after which a learner without episodes fails
     """
 
     name: Literal["auto", "reverb", "memory"] = "auto"
@@ -293,12 +289,12 @@ class ReplayConfig(Settings, group="replay."):
 
 @dataclasses.dataclass(frozen=True)
 class RoleConfig:
-    """What Ray reserves for one process of a role; only the learner and the evaluator use accelerators.
+    """Resources that Ray reserves for one process of a role; only learner and evaluator use accelerators.
 
     Attributes:
         cpus: processors
         gpus: accelerators
-        memory_mb: a process that grows beyond this is ended and restarted; 0: unbounded
+        memory_mb: a process that exceeds this is restarted; 0: unlimited
     """
 
     cpus: Amount = 1.0
@@ -322,28 +318,27 @@ _OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "stalen
 
 @dataclasses.dataclass(frozen=True)
 class RuntimeConfig(Settings, group="runtime."):
-    """How the roles run. From `address` on the settings are for `runtime=ray` only.
+    """How the roles run. The settings from `address` on apply to `runtime=ray` only.
 
     Attributes:
-        name: local, every role in one process; or ray, every role in processes of its own on Ray, which restarts them;
-            `runtime=accelerator` is local with large batches of environments
+        name: local, all roles in one process; ray, each in processes that Ray restarts; accelerator is local with
+            large batches of environments
         actors: actor threads or processes
         envs_per_actor: environments that each actor steps as one batch
-        env_threads: threads that step an actor's environments; 1: the actor's own; 0: one for each core
-        inference: local, each actor decides for its own environments; or central, one loop decides for all actors of
-            the process
-        max_staleness: versions that an episode may lag behind; 0: actors and learner take turns
-        checkpoint_every: iterations between two checkpoints
+        env_threads: threads that step an actor's environments; 1: the actor's own; 0: one per core
+        inference: local: each actor decides for its environments; central: one loop decides for all actors
+        max_staleness: versions that an episode may lag behind; 0: actors and learner alternate
+        checkpoint_every: iterations between checkpoints
         evaluate_every: iterations between greedy evaluations; 0: only at the end
-        minutes: wall-clock limit; 0: none; learning rate and entropy decay with iterations or time, whichever is ahead
-        address: local, a Ray of this run's own on this machine; auto or host:port, a running cluster
-        learners: learner hosts that act as one; shards and episodes_per_iteration must be divisible by it
+        minutes: wall-clock limit; 0: none; decays follow iterations or time, whichever is ahead
+        address: local: a new Ray on this machine; auto or host:port: a running cluster
+        learners: learner hosts; shards and episodes_per_iteration must be divisible by it
         shards: replay servers
-        caches: model caches between learner and actors; 0: actors read from the learner's own
+        caches: model caches between learner and actors; 0: actors read from the learner
         fan_out: caches or readers that one cache serves
-        bind: where shards, caches and learners listen; node: each node's own address, with a token, for a cluster
-        staleness: at max_staleness actors wait; drop: they never wait, and the learner drops what is too old
-        evaluator: evaluations run in a process of their own, except for the last one
+        bind: address that servers listen on; node: each node's own, with a token
+        staleness: wait: actors wait at max_staleness; drop: the learner drops older episodes
+        evaluator: evaluations, except the last, run in a separate process
     """
 
     name: Literal["local", "ray"] = "local"
@@ -389,8 +384,8 @@ class TrackingConfig(Settings, group="tracking."):
 
     Attributes:
         name: none, mlflow or wandb
-        uri: address of the server; null: the library's own default (MLFLOW_TRACKING_URI; wandb's own service)
-        project: the experiment (MLflow) or project (Weights & Biases) that runs are listed under
+        uri: address of the server; null: the library's default (MLFLOW_TRACKING_URI; wandb's service)
+        project: experiment (MLflow) or project (Weights & Biases)
     """
 
     name: Literal["none", "mlflow", "wandb"] = "none"
@@ -404,13 +399,11 @@ class TrainConfig(Settings):
 
     Attributes:
         design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]'
-        run_dir: the folder that everything is written to; null: runs/<design>/<seed and a hash of the settings>, so
-            that the same command resumes; s3://BUCKET/PATH and gs://BUCKET/PATH: published there from a working folder
-            (docs/how-to/object-storage.md)
-        seed: of all that is random
-        initial_policy: the run folder whose newest parameters this run begins with, on whatever designs; base: the
-            policy that comes with the project; null: fresh parameters
-        flips: at the end, mirror the best placement's macros where that is cheaper, and save the result beside it
+        run_dir: the run folder; null: runs/<design>/<seed and a hash of the settings>; s3:// and gs:// addresses:
+            docs/how-to/object-storage.md
+        seed: random seed
+        initial_policy: run folder with the initial parameters; base: the shipped policy; null: fresh parameters
+        flips: mirror the best placement's macros at the end if that is cheaper, and save the result
     """
 
     design: tuple[str, ...]
@@ -434,11 +427,11 @@ class TrainConfig(Settings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DesignSettings(Settings):
-    """The settings of every command that takes a design, but for `train`.
+    """The design of every command except `train`.
 
     Attributes:
         design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
-        initial: the .plc that holds the canvas; null: the placement that is given, or the design's initial.plc
+        initial: .plc file with the canvas; null: the given placement, or the design's initial.plc
     """
 
     design: str | None = None

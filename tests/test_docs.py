@@ -13,6 +13,8 @@ import pytest
 import placement
 from placement.cli.help import listed
 from placement.config import TrainConfig, build
+from placement.engine.observation import MAPS, Observation
+from placement.engine.pool import EnvironmentPool
 from placement.runtimes import local
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,10 +72,24 @@ def test_code_that_names_a_page_names_one_that_exists():
 
 
 def test_the_page_of_the_python_interface_has_every_public_name():
-    listed = re.findall(
-        r"^::: placement\.(?:\w+\.)*(\w+)$", (DOCS / "reference/api.md").read_text(), flags=re.MULTILINE
-    )
-    assert sorted(listed) == sorted(placement.__all__)
+    shown = re.findall(r"^::: (placement\.\S+)$", (DOCS / "reference/api.md").read_text(), flags=re.MULTILINE)
+    assert {name.rpartition(".")[2] for name in shown} >= set(placement.__all__)
+    assert len(shown) == len(set(shown))
+
+
+@pytest.mark.parametrize("method", ["async_reset", "send", "recv", "step", "snapshot", "restore", "observe", "xla"])
+def test_the_page_of_the_python_interface_shows_the_methods_of_the_pool(method):
+    page = (DOCS / "reference/api.md").read_text()
+    assert "::: placement.engine.pool.EnvironmentPool" in page
+    assert getattr(EnvironmentPool, method).__doc__
+
+
+def test_the_page_of_the_python_interface_has_every_key_of_an_observation_and_every_map():
+    table = (DOCS / "reference/api.md").read_text().partition("## Observations and actions")[2].partition("\n## ")[0]
+    keys = re.findall(r"^\| (?:`(\w+)`, )?`(\w+)(?:\[:, \d\])?`", table, flags=re.MULTILINE)
+    assert {key for row in keys for key in row if key} == set(Observation._fields)
+    for number, name in enumerate(MAPS):
+        assert re.search(rf"^\| `maps\[:, {number}\]` \[?{name.replace('_', ' ')}", table, flags=re.MULTILINE)
 
 
 def test_every_page_is_in_the_navigation():
@@ -146,7 +162,7 @@ def test_the_page_of_metrics_lists_just_the_columns_of_a_run(run):
 
 def test_the_page_of_metrics_lists_the_columns_of_the_ray_runtime():
     telemetry = pytest.importorskip("placement.runtimes.ray.telemetry")
-    from placement.replay.sharded import ShardStatistics
+    from placement.replay.shard_reader import ShardStatistics
 
     shard = ShardStatistics(
         number=0, address="", connected=True, waiting=1, ready=0, taken=3, rejected=0, duplicates=0, failures=0,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import MOVES, SOFT_PLACER, AnnealConfig
+from placement.annealing.anneal_config import MOVES, SOFT_PLACER, AnnealConfig
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, checked_placement
 from placement.engine.native_design import native_design
@@ -35,12 +35,9 @@ class Tally(NamedTuple):
 
 
 class AnnealerState(NamedTuple):
-    """What the next moves depend on, beside the placement.
+    """What the next moves depend on, beside the placement: the random number generator, and the moves drawn so far.
 
-    Attributes:
-        random: state of the random number generator.
-        moves: drawn so far.
-        values: float64 [5, K], what was adapted and the recent experience that it is adapted to.
+    `values` (float64 [5, K]) are what was adapted and the recent experience that it is adapted to.
     """
 
     random: int
@@ -51,15 +48,7 @@ class AnnealerState(NamedTuple):
 class Annealer:
     """One placement under annealing; equal arguments and calls give equal placements. Not for two threads at once.
 
-    Args:
-        design: what is placed.
-        start: a legal placement: its hard macros are inside the canvas and do not overlap.
-        config: which moves are tried, and what hard macros keep clear of.
-        weights: of the cost's components.
-        seed: of all draws, below 2⁶⁴.
-
-    Raises:
-        DesignError: `start` is incomplete or not legal.
+    Raises DesignError where `start` is incomplete or not legal.
     """
 
     def __init__(
@@ -104,17 +93,14 @@ class Annealer:
 
     @property
     def costs(self) -> Costs:
-        """Of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def best_cost(self) -> float:
-        """The lowest cost so far."""
         return self._native.best_cost
 
     @property
     def placement(self) -> Placement:
-        """A copy of the current placement."""
         return self._copy(best=False)
 
     @property
@@ -124,12 +110,10 @@ class Annealer:
 
     @property
     def tallies(self) -> dict[str, Tally]:
-        """What became of the proposals, by move."""
         return dict(zip(MOVES, map(Tally, *self._native.tally()), strict=True))
 
     @property
     def accepted(self) -> int:
-        """Proposals that were accepted."""
         return sum(self._native.tally()[2])
 
     @property
@@ -152,9 +136,7 @@ class Annealer:
 class Population:
     """Annealers that move in step, one thread each; used as a context manager.
 
-    Attributes:
-        annealers: of the population.
-        seconds: CPU seconds that each has spent, float64 [number of annealers].
+    `seconds` are the CPU seconds that each has spent, float64 [number of annealers].
     """
 
     def __init__(self, annealers: Sequence[Annealer], threads: int) -> None:
@@ -201,5 +183,4 @@ class Population:
 
     @property
     def best(self) -> Annealer:
-        """The annealer that met the lowest cost."""
         return min(self.annealers, key=lambda annealer: annealer.best_cost)

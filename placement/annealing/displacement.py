@@ -32,11 +32,9 @@ Centres = tuple[np.ndarray, np.ndarray]
 
 
 class Boxes(NamedTuple):
-    """The boxes, movable ones first, and what they must keep clear of.
+    """The boxes (centres and sizes float64 [B]), movable ones first, and what they must keep clear of.
 
     Attributes:
-        x, y: float64 [B], centres.
-        width, height: float64 [B].
         movable: M.
         low, high: float64 [2, M], limits of the centre of each movable box, across and up.
         halo: float64 [2, B], of each box across and up; -inf for obstacles other than macros.
@@ -103,14 +101,10 @@ class Boxes(NamedTuple):
         others = np.setdiff1d(np.arange(len(self.x)), movers)
         every = np.concatenate([movers, others])
         x, y = (np.concatenate([start[movers], at[others]]) for start, at in ((self.x, now.x), (self.y, now.y)))
-        low, high, halo, spacing = (
-            self.low[:, movers],
-            self.high[:, movers],
-            self.halo[:, every],
-            self.spacing[:, every],
-        )
-        concerns, sizes = self.concerns[np.ix_(movers, every)], (self.width[every], self.height[every])
-        return Boxes(x, y, *sizes, len(movers), low, high, halo, spacing, concerns, self.has_regions)
+        kept = {name: getattr(self, name)[:, movers] for name in ("low", "high")}
+        kept |= {name: getattr(self, name)[:, every] for name in ("halo", "spacing")}
+        kept |= {name: getattr(self, name)[every] for name in ("width", "height")}
+        return self._replace(x=x, y=y, movable=len(movers), concerns=self.concerns[np.ix_(movers, every)], **kept)
 
     def needed(self, first: np.ndarray | int, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gaps across and up of which boxes must keep one; float64 of the indices' shape."""
@@ -210,7 +204,7 @@ def _least_moves(axis: _Axis, pairs: np.ndarray, needed: np.ndarray, breakable: 
     """
     count = axis.movable
     low, high = np.where(axis.now[pairs[0]] <= axis.now[pairs[1]], pairs, pairs[::-1])
-    # Variables: centres [M], distances from the start [M], then, .
+    # Variables: centres [M], distances from the start [M], then, where `breakable`, the pairs' overlaps.
     number = np.arange(len(low))
     rows, columns, values = [], [], []
     bound = -(axis.size[low] + axis.size[high]) / 2 - needed

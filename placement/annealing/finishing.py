@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from typing import NamedTuple
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost, compute_costs
@@ -31,13 +31,9 @@ _ROUNDS = 50
 
 
 class Flipped(NamedTuple):
-    """What flipping changed.
+    """What flipping changed: `flipped` macros have another orientation than before; none: the placement given, itself.
 
-    Attributes:
-        placement: with the orientations found; the one given, itself, where none was better.
-        costs: of it, by an evaluation from nothing.
-        flipped: macros with another orientation than before.
-        sweeps: over all macros, the last one without a gain included.
+    `sweeps` over all macros include the last one, without a gain.
     """
 
     placement: Placement
@@ -51,15 +47,8 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
 
     This is coordinate descent on the exact cost, Circuit Training's last step. Only the three orientations with the
     same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them, so nothing
-    moves and what was legal stays legal. The result never costs more than `placement`.
-
-    Args:
-        design: whose macros.
-        placement: of all nodes; soft macros stay where they are.
-        weights: of the cost that is lowered.
-
-    Raises:
-        DesignError: `placement` is not a whole placement of `design`.
+    moves and what was legal stays legal. The result never costs more than `placement` under `weights`. Raises
+    DesignError where `placement` is not a whole placement of `design`.
     """
     cost = IncrementalCost(design, placement, weights=weights)
     macros = [int(node) for node in design.placing_order if not placement.fixed[node]]
@@ -103,19 +92,10 @@ def anneal_soft_macros(
 ) -> Placement:
     """`placement` with its soft macros placed and then annealed; hard macros stay.
 
-    The search has two starts: soft macros as `analytic` places them, and spread around the macros as charges.
-
-    Args:
-        design: whose macros.
-        placement: of all nodes.
-        weights: of the cost that is lowered.
-        moves: of soft macros.
-        initial_temperature: on Ariane 1.0, with a thousand moves and more for each soft macro, ends some percent
-            cheaper than the default, on synthetic designs no cheaper.
-        seed: of the moves.
-
-    Raises:
-        DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
+    The search has two starts: soft macros as `analytic` places them, and spread around the macros as charges. With a
+    thousand moves and more for each soft macro an initial temperature of 1.0 ends some percent cheaper on Ariane, and
+    no cheaper on synthetic designs. Raises DesignError where `placement` is not whole, or its hard macros are not
+    legal.
     """
     fixed = placement.fixed.copy()
     fixed[design.netlist.hard] = True
@@ -138,10 +118,6 @@ def anneal_soft_macros(
 
 
 def anneal_for_full_evaluation(design: Design, placement: Placement) -> Placement:
-    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatEvaluator`'s `anneal`).
-
-    Raises:
-        DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
-    """
+    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatEvaluator`'s `anneal`)."""
     moves = max(MOVES, _FULL_MOVES_EACH * len(design.netlist.soft))
     return anneal_soft_macros(design, placement, moves=moves, initial_temperature=_FULL_TEMPERATURE)

@@ -207,11 +207,7 @@ def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:
-    """The design's snapping grid, made as coarse as `grid` (0: as it is).
-
-    Raises:
-        DesignError: `grid` is no whole number of the design's pitches.
-    """
+    """The design's snapping grid, made as coarse as `grid` µm (0: as it is), a multiple of its pitches."""
     own = design.constraints.grid
     if grid <= 0:
         return own

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import cg
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
@@ -31,13 +31,7 @@ SOLVER_ITERATIONS, SOLVER_TOLERANCE = 300, 1e-6
 
 
 class RowPacker:
-    """Puts the movable hard macros of a design in rows, or in columns.
-
-    Args:
-        design: whose macros.
-        config: what macros keep clear of.
-        upright: columns instead of rows.
-    """
+    """Puts the movable hard macros of a design in rows or, `upright`, in columns."""
 
     def __init__(self, design: Design, config: AnnealConfig, *, upright: bool = False) -> None:
         self._design, self._config, self._upright = design, config, upright
@@ -75,14 +69,8 @@ class RowPacker:
         """The movable hard macros in rows, from the lower and the upper edge inwards.
 
         Rows are made and stacked in the order of their macros in `like`; macros of equal size change places so that
-        the sum of their squared distances to where `like` has them is least.
-
-        Args:
-            stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
-            like: the placement that gives the order.
-
-        Returns:
-            None where they do not fit, or what they must keep clear of is in the way.
+        the sum of their squared distances to where `like` has them is least. A row takes macros of 1 / `stretch` of the
+        canvas's width, spread evenly. None where they do not fit, or what they must keep clear of prevents it.
         """
         design, order = self._design, self._design.placing_order
         rows = self._rows_like(stretch, like)
@@ -158,14 +146,8 @@ def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> 
 def _halves(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Halves macros and spots, equally many of each, along the longer axis until at most `MOST_ASSIGNED` are left.
 
-    The time of an assignment grows as the cube of its macros.
-
-    Args:
-        want: [2, M] µm, where the macros want to be.
-        spots: [2, M] µm.
-
-    Yields:
-        Indices of macros and of their spots.
+    The time of an assignment grows as the cube of its macros. `want` (where they want to be) and `spots` are [2, M] µm;
+    yields indices of macros and of their spots.
     """
     stack = [(np.arange(want.shape[1]), np.arange(want.shape[1]))]
     while stack:
@@ -184,13 +166,8 @@ def spring_equilibrium(
 ) -> Placement:
     """`design.initial` with all movable macros at the optimum of the quadratic wirelength, where they overlap.
 
-    Pins count as in the middle of their macros.
-
-    Args:
-        design: whose macros.
-        like: springs tie each hard macro to its place here; None: to none.
-        hold: stiffness of these springs, over that of all others of the macro.
-        springs: of `spring_matrix`, where it is at hand.
+    Pins count as in the middle of their macros. Springs tie each hard macro to its place in `like`, `hold` times as
+    stiff as all others of the macro together. `springs` are those of `spring_matrix`, where they are at hand.
     """
     springs = spring_matrix(design) if springs is None else springs
     initial, canvas = design.initial, design.canvas
@@ -200,23 +177,23 @@ def spring_equilibrium(
     anchor = ANCHOR * max(float(stiffness.mean()) if len(stiffness) else 0.0, 1e-12)
     tie = np.full(len(stiffness), anchor)
     middle = np.array([canvas.width / 2, canvas.height / 2])
-    pull = anchor * np.tile(middle, (len(stiffness), 1))
+    force = anchor * np.tile(middle, (len(stiffness), 1))
     if like is not None and hold > 0:
         held = hold * stiffness * (kind[free] == NodeKind.HARD)
         tie += held
-        pull += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
+        force += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
     places = np.stack([initial.x, initial.y], axis=1)
-    pull += springs[free][:, ~free] @ places[~free]
-    to_standing = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
+    force += springs[free][:, ~free] @ places[~free]
+    to_fixed = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
     between = springs[free][:, free]
     inner = np.asarray(between.sum(axis=1)).ravel()
-    diagonal = inner + to_standing + tie
+    diagonal = inner + to_fixed + tie
     matrix = diags(diagonal) - between
     x, y = initial.x.copy(), initial.y.copy()
     for axis, values in enumerate((x, y)):
         start = np.full(len(diagonal), middle[axis]) if like is None else np.stack([like.x, like.y])[axis][free]
         values[free], _ = cg(
-            matrix, pull[:, axis], x0=start, rtol=SOLVER_TOLERANCE, maxiter=SOLVER_ITERATIONS, M=diags(1 / diagonal)
+            matrix, force[:, axis], x0=start, rtol=SOLVER_TOLERANCE, maxiter=SOLVER_ITERATIONS, M=diags(1 / diagonal)
         )
     return initial.moved(np.flatnonzero(free), x[free], y[free])
 

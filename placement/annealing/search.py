@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
-from placement.annealing.config import (
+from placement.annealing.anneal_config import (
     FINAL_TEMPERATURE,
     INITIAL_TEMPERATURE,
     REFINE_SHARE,
     ROUND_MOVES,
     AnnealConfig,
 )
+from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
 from placement.annealing.legaliser import legalise
 from placement.annealing.starts import Start, affordable, legal, make_starts
 from placement.config import require
@@ -74,8 +74,7 @@ class SearchResult:
     """What a search found.
 
     Attributes:
-        placement: the best.
-        costs: of it, evaluated from nothing.
+        placement, costs: the best, and its costs, evaluated from nothing.
         start: the name of the start it came from.
         history: how the best cost fell.
         tallies: proposals of all threads, by move, since the search was last resumed.
@@ -91,12 +90,10 @@ class SearchResult:
 
     @property
     def seconds(self) -> float:
-        """CPU seconds of each thread."""
         return self.history[-1].seconds
 
     @property
     def moves(self) -> int:
-        """Moves of each thread."""
         return self.history[-1].moves
 
 
@@ -223,10 +220,7 @@ class _State:
         unit: cost of the cheapest start.
         begun: progress when the starts were made; later, when the best were chosen.
         seconds: CPU seconds per thread before the present population.
-        moves: of each thread.
-        rounds: of all populations.
-        accepted: share of the last round's moves.
-        temperature: of the last round, and the share accepted in the first: of the adaptive schedule.
+        accepted, first_accepted: share of the moves of the last and of the first round.
         history: a `Point` per round, as lists.
     """
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import SOFT_PLACER, STARTS, AnnealConfig
+from placement.annealing.anneal_config import SOFT_PLACER, STARTS, AnnealConfig
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matrix
 from placement.engine import _native
@@ -59,17 +59,9 @@ def make_starts(
 ) -> list[Start]:
     """A start by each method of `config.starts` that finds a legal placement, several by `packed` and `electrostatic`.
 
-    Where none of them finds one, the other methods are tried, the greedy one last.
-
-    Args:
-        design: whose macros.
-        config: the methods, and what hard macros keep clear of.
-        seed: of the electrostatic and greedy ones.
-        weights: of the cost by which rows are chosen.
-        electrostatic: starts of that method.
-
-    Raises:
-        DesignError: no method found a legal placement, or the design's constraints cannot be met.
+    Where none of them finds one, the other methods are tried, the greedy one last. `seed` is that of the electrostatic
+    and greedy ones, `weights` choose rows. Raises DesignError where no method found a legal placement, or the design's
+    constraints cannot be met.
     """
     design = ready(design)
     generator = np.random.default_rng(seed)
@@ -109,22 +101,15 @@ def affordable(
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    """`placement` with its hard macros moved clear of each other and of what `config` names.
-
-    Raises:
-        NoLegalPlacement: none was found; there may be one.
-        DesignError: a hard macro is not placed.
-    """
+    """`placement` with its hard macros moved clear of each other and of what `config` names; raises as `legalise`."""
     return legalise(design, placement, spacing=config.spacing, blockages=config.blockages)
 
 
 def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig) -> list[Start]:
     """A policy's samples, the best first, made legal, and the best one set out in rows.
 
-    From gcell centres a search does not find rows with gaps, which the cost of a large design needs.
-
-    Raises:
-        DesignError: none of them can be made legal.
+    From gcell centres a search does not find rows with gaps, which the cost of a large design needs. Raises DesignError
+    where none of them can be made legal.
     """
     found = [one for start in starts for one in _legalised(start.name, design, start.placement, config)]
     if starts:
@@ -137,20 +122,16 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
 def repacked(design: Design, start: Start, config: AnnealConfig, weights: CostWeights = DEFAULT_WEIGHTS) -> list[Start]:
     """A placement's macros in rows and columns of the cheapest pitches, each macro near to where it was."""
     rows = _cheapest_rows(design, config, weights, start.placement)
-    return [Start(f"{start.name}, re{one.name}", _with_soft(design, one.placement, SOFT_PLACER)) for one in rows]
+    return [Start(f"{start.name}, re{one.name}", place_soft_macros(design, one.placement, SOFT_PLACER)) for one in rows]
 
 
 def _complete(design: Design, start: Start, weights: CostWeights) -> Start:
     """The start with its soft macros placed; an electrostatic one keeps its own where they cost less."""
-    placement = _with_soft(design, start.placement, SOFT_PLACER)
+    placement = place_soft_macros(design, start.placement, SOFT_PLACER)
     if start.name.startswith(ELECTROSTATIC):
         both = (start.placement, placement)
         placement = min(both, key=lambda one: compute_costs(design, one, weights=weights).total)
     return Start(start.name, placement)
-
-
-def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
-    return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
 
 def _legalised(name: str, design: Design, placement: Placement, config: AnnealConfig) -> Iterator[Start]:
@@ -199,7 +180,7 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
             placement = packer.pack(stretch, like)
             if placement is None:
                 continue
-            cost = compute_costs(design, _with_soft(design, placement, "analytic_fast"), weights=weights).total
+            cost = compute_costs(design, place_soft_macros(design, placement, "analytic_fast"), weights=weights).total
             found.append((cost, len(found), _Rows(packer, f"{method} {stretch:.3g}", stretch, placement)))
             least, costlier = (cost, 0) if cost < least else (least, costlier + 1)
             if costlier == COSTLIER:
@@ -219,14 +200,7 @@ def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Ge
 
 
 def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) -> list[Start]:
-    """A placement of macro after macro on the legal gcell of least score; none at a dead end.
-
-    Args:
-        method: "greedy" by added wirelength, or "random".
-        design: whose macros.
-        config: what hard macros keep clear of.
-        seed: of the noise in the one, of all in the other.
-    """
+    """A placement of macro after macro on the legal gcell of least score (`_SCORES[method]`); none at a dead end."""
     design = ready(design)
     found = _on_grid(method, design, config, np.random.default_rng(seed))
     return [_complete(design, start, DEFAULT_WEIGHTS) for start in found]
@@ -241,7 +215,8 @@ def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.ra
     while state.step < len(design.placing_order):
         if state.legal_cells == 0:
             return
-        scores = np.where(state.mask(), _SCORES[method](state, generator), np.inf)
+        wire = state.wire_mask()
+        scores = np.where(state.mask(), _SCORES[method](wire, generator.random(wire.shape)), np.inf)
         row, column = np.unravel_index(int(np.argmin(scores)), scores.shape)
         state.place(int(row), int(column))
     centres = state.centres()
@@ -249,17 +224,8 @@ def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.ra
     yield from _legalised(method, design, placement, config)
 
 
-def _greedy(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
-    """Added wirelength with some noise, so that no two are alike; [R, C]."""
-    wire = state.wire_mask()
-    return (wire + 1e-9) * (1 + NOISE * generator.random(wire.shape))
-
-
-def _random(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
-    return generator.random((state.design.action_canvas.rows, state.design.action_canvas.columns))
-
-
-_SCORES: dict[str, Callable[[PlacementState, np.random.Generator], np.ndarray]] = {
-    "greedy": _greedy,
-    "random": _random,
+_SCORES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "greedy": lambda wire, noise: (wire + 1e-9) * (1 + NOISE * noise),  # some noise, so that no two are alike
+    "random": lambda wire, noise: noise,
 }
+"""The score of each gcell, by the wirelength that the macro adds there (µm) and noise in [0, 1); [R, C] each."""

@@ -46,17 +46,17 @@ class Fleet:
     """A run.
 
     Attributes:
-        actors: processes that play episodes
-        model_mb: megabytes of the parameters
-        episode_mb: megabytes of an episode: actions of Ariane; with observations it would be megabytes
-        episodes: in an actor's round
-        round_seconds: to play a round, give or take a tenth
-        learn_seconds: to learn from all actors' rounds; null: as round_seconds
+        actors: number of actors
+        model_mb: size of the parameters, MB
+        episode_mb: size of an episode, MB; the default is Ariane's
+        episodes: episodes of an actor's round
+        round_seconds: time to play a round, ± a tenth
+        learn_seconds: time to learn from all rounds; null: as round_seconds
         max_staleness: versions that an episode may lag behind
-        caches: simulate this many model caches (0: actors read from the learner); null: find how many are enough
+        caches: number of model caches (0: actors read from the learner); null: find a sufficient one
         fan_out: caches or readers that one cache serves
-        shards: simulate this many replay shards; null: find how many are enough
-        megabits: per second, of each host's link
+        shards: number of replay shards; null: find a sufficient one
+        megabits: Mbit/s of each host's link
     """
 
     actors: Count = 64
@@ -92,10 +92,10 @@ class FleetOutcome(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """The settings of `macro-placement plan`: a fleet some of whose numbers are to be found.
+    """A run whose caches and shards are to be found.
 
     Attributes:
-        slack: share by which an iteration may be longer than with plenty of caches and shards
+        slack: share by which an iteration may exceed that with plenty of caches and shards
     """
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]

@@ -22,11 +22,11 @@ class ExportConfig:
     """Settings of `export`.
 
     Attributes:
-        design: an imported design: its folder, or its name on PLACEMENT_PATH
-        placement: the .plc or .def that is exported; null: the placement that the design comes with
+        design: imported design: its folder, or its name on PLACEMENT_PATH
+        placement: .plc or .def file to export; null: the design's own placement
         format: def, openroad, innovus, icc2, bookshelf, plc, csv or protobuf
-        out: the file that is written, gzipped if its name ends in .gz
-        force: replace the file if it exists
+        out: file to write, gzipped if its name ends in .gz
+        force: replace an existing file
     """
 
     design: str
@@ -42,10 +42,8 @@ class ExportConfig:
 def export(config: ExportConfig, console: Console) -> None:
     """Writes a placement in the requested format.
 
-    Raises:
-        DesignError: the design or the placement cannot be read, the design was not imported from files of the format,
-            or the file exists.
-        OSError: the file cannot be written.
+    Raises DesignError where the design or the placement cannot be read, the design was not imported from files of the
+    format, or the file exists.
     """
     out = Path(config.out)
     check_output_file("out", out)

@@ -44,13 +44,8 @@ def lines(found: Sequence[Setting]) -> list[str]:
 def listed(cls: type, at: str = "", defaults: Mapping[str, Any] = {}) -> list[Setting]:
     """All settings of a config dataclass; those of its nested groups have dotted keys, but for the group's `name`.
 
-    Args:
-        cls: the dataclass.
-        at: the prefix of the keys.
-        defaults: what the command sets if a required setting is not given.
-
-    Raises:
-        ValueError: the docstrings do not say what a setting means.
+    Keys begin with `at`; `defaults` is what the command sets for required settings. Raises ValueError where the
+    docstrings do not say what a setting means.
     """
     found: list[Setting] = []
     hints = typing.get_type_hints(cls)
@@ -76,7 +71,6 @@ def _meaning(cls: type, name: str) -> tuple[type, str]:
 
 
 def _text(value: Any) -> str:
-    """A default as the command line writes it."""
     if value is dataclasses.MISSING:
         return "(required)"
     if value is None or isinstance(value, bool):

@@ -20,7 +20,7 @@ import placement
 from placement.cli.help import command_help
 from placement.cli.options import MISTAKES, UsageError, settings
 from placement.config import build
-from placement.report.metrics import Metrics, json_line
+from placement.report.placement_metrics import Metrics, json_line
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -29,13 +29,11 @@ PLAIN_WIDTH = 120
 
 
 class Command(NamedTuple):
-    """One command of `macro-placement`.
+    """One command of `macro-placement`; its name is one word, or two.
 
     Attributes:
-        name: one word, or two.
         place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
             and a console, and returns Metrics if it measures a placement. The function of `train` takes the arguments.
-        about: what it does, in a line.
         words: the settings that arguments without a key give, in their order.
     """
 
@@ -46,13 +44,11 @@ class Command(NamedTuple):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function that runs the command."""
         module, name = self.place.split(":")
         return getattr(importlib.import_module(f"placement.{module}"), name)
 
     @property
     def settings(self) -> Any:
-        """The dataclass of the command's settings."""
         return typing.get_type_hints(self.function)["config"]
 
 
@@ -64,7 +60,7 @@ _COMMANDS = (
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
     Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
-    Command("import", "cli.importing:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
+    Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
     Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),
@@ -127,7 +123,6 @@ def execute(command: Command, arguments: Sequence[str]) -> int:
 
 
 def _call(command: Command, arguments: Sequence[str]) -> None:
-    """Calls the function of a command other than `train`."""
     config = build(command.settings, settings(arguments, command.settings, command.words))
     console = Console()
     if not console.is_terminal:

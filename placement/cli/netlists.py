@@ -30,7 +30,7 @@ class DescribeConfig(DesignSettings):
     """Settings of `describe`.
 
     Attributes:
-        plot: also draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
+        plot: draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
     """
 
     plot: str | None = None
@@ -38,11 +38,11 @@ class DescribeConfig(DesignSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GeneratedDesign:
-    """The settings of all `generate` commands.
+    """The output of all `generate` commands.
 
     Attributes:
-        out: the design's folder; its last component is the design's name; of `generate shipped` the folder of them all
-        force: replace a design that is in the folder already; the folder's other files stay
+        out: the design's folder, which names it; of `generate shipped` the folder of all
+        force: replace a design in the folder; its other files stay
     """
 
     out: str
@@ -56,8 +56,8 @@ class ClusteredConfig(GeneratedDesign):
     Attributes:
         hard: hard macros
         soft: soft macros
-        ports: on the edge
-        seed: of all that is random
+        ports: ports on the edge
+        seed: random seed
     """
 
     hard: int = 40
@@ -73,14 +73,13 @@ class FlatConfig(GeneratedDesign):
     Attributes:
         cells: standard cells; null: 20000
         macros: hard macros; null: 40
-        ports: on the edge; null: 120
-        macro_pins: of each macro; null: 60
-        bank: macros of one shape connected to the same cells, as the memories of one cache are; null: 1
+        ports: ports on the edge; null: 120
+        macro_pins: pins of each macro; null: 60
+        bank: macros of one shape that connect to the same cells; null: 1
         macro_utilization: share of the core that macros cover; null: 0.5
-        halo: µm that macros keep to others; null: 0.0
-        varied: draw all of the above and more with the seed; none of them may be given then: designs that differ, to
-            train or to test on
-        seed: of all that is random
+        halo: µm that macros keep free; null: 0.0
+        varied: draw all of the above, which must be null, from the seed
+        seed: random seed
     """
 
     cells: int | None = None
@@ -102,7 +101,6 @@ class FlatConfig(GeneratedDesign):
 
     @property
     def _given(self) -> dict[str, Any]:
-        """The properties of the design that were given."""
         keys = ("cells", "macros", "ports", "macro_pins", "bank", "macro_utilization", "halo")
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
@@ -121,11 +119,11 @@ class PlantedConfig(GeneratedDesign):
     """Settings of `generate planted`.
 
     Attributes:
-        block_columns: macros side by side in the best placement
-        block_rows: and above each other
-        columns: of the grid
-        rows: of the grid
-        seed: of all that is random
+        block_columns: columns of macros in the optimal placement
+        block_rows: rows of macros in it
+        columns: grid columns
+        rows: grid rows
+        seed: random seed
     """
 
     block_columns: int = 5
@@ -193,7 +191,6 @@ def generate_planted(config: PlantedConfig, console: Console) -> None:
 
 
 def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
-    """A generator's arguments."""
     values = dataclasses.asdict(config)
     for key in ("out", "force"):
         del values[key]

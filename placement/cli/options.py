@@ -65,14 +65,9 @@ def read_options(arguments: Sequence[str], known: Mapping[str, Any], words: Sequ
     """The settings that arguments give, in their order.
 
     An option of a list may have several values and may come several times; one that is true or false needs no value.
-
-    Args:
-        arguments: of the command line.
-        known: the types of the settings, as `setting_types` gives them.
-        words: the settings that arguments without a key give, in their order; a list takes all that are left.
-
-    Raises:
-        UsageError: a key is unknown, an option has no value, or there are too many words.
+    `known` are the types of `setting_types`, `words` the settings that arguments without a key give, in their order; a
+    list takes all that are left. Raises UsageError where a key is unknown, an option has no value, or there are too
+    many words.
     """
     rest, places = deque(arguments), deque(words)
     while rest:
@@ -119,14 +114,7 @@ def hydra_words(
 ) -> list[str]:
     """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options stay.
 
-    Args:
-        arguments: of the command line.
-        cls: the dataclass of the settings.
-        groups: the options of each group that has files of its own.
-        words: as of `read_options`.
-
-    Raises:
-        UsageError: as `read_options`, or a group has no such option.
+    `groups` are the options of each group that has files of its own; UsageError also where a group has no such option.
     """
     known, result, own = setting_types(cls), list[str](), list[str]()
     types_of = {**known, **dict.fromkeys(groups, str)}

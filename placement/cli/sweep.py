@@ -26,7 +26,7 @@ from rich.table import Table
 from placement.cli.options import quoted
 from placement.config import TrainConfig
 from placement.netlist.files import write_whole
-from placement.report.metrics import make_table
+from placement.report.placement_metrics import make_table
 
 PROGRAM = (sys.executable, "-m", "placement", "train")
 STOP_SECONDS = 60.0  # an interrupted job may take this long to save its checkpoint
@@ -69,7 +69,6 @@ def _run(command: list[str], folder: Path) -> int:
 
 
 def _row(overrides: list[str], run_dir: str | Path, code: int) -> dict[str, Any]:
-    """A job's row of the table, read from its run folder."""
     row: dict[str, Any] = {"overrides": overrides, "run_dir": str(run_dir), "code": code, "best": None, "mean": None}
     metrics = Path(run_dir) / "metrics.csv"
     rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
@@ -93,7 +92,6 @@ class SweepTable(Callback):
             path.unlink()
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Prints the table."""
         paths = Path(config.hydra.sweep.dir).glob("job-*.json")
         rows = [json.loads(path.read_text()) for path in sorted(paths, key=lambda path: int(path.stem.split("-")[1]))]
         if rows:

@@ -17,7 +17,7 @@ from placement.cli.help import lines, listed
 from placement.cli.options import MISTAKES, UsageError, hydra_words
 from placement.config import TrainConfig, build
 from placement.netlist.load import data_folder, find
-from placement.report.metrics import make_table
+from placement.report.placement_metrics import make_table
 from placement.runtimes import public
 from placement.training import run_folder
 
@@ -39,12 +39,7 @@ sweeps.
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs `train` with the arguments of its command line.
-
-    Raises:
-        ConfigError, DesignError, OSError: a setting or a file is wrong.
-        UsageError: an argument is wrong, or training cannot continue.
-    """
+    """Runs `train` with the arguments of its command line; raises UsageError, or one of `MISTAKES`."""
     if {"--help", "-h"} & set(arguments):
         print(_help(is_whole="all" in arguments), flush=True)
         return
@@ -137,7 +132,7 @@ def train(config: TrainConfig) -> float:
     from placement.training.object_storage import StorageError
     from placement.training.tracking import TrackingError
     from placement.utils.disk import DiskFull
-    from placement.utils.supervisor import WorkerFailed
+    from placement.utils.worker_threads import WorkerFailed
 
     try:
         run = public.run(config)

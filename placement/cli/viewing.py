@@ -30,7 +30,7 @@ from placement.netlist.files import check_output_file
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
-from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
+from placement.report.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
 from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
@@ -47,15 +47,14 @@ class ViewConfig(DesignSettings):
     """Settings of `view`.
 
     Attributes:
-        placement: the placements that are opened: .plc or .def files, and a run folder, watched while it grows; none:
-            the placement that the design comes with
-        checkpoint: the run folder of a policy that places macros at the push of a button; null: the opened run folder
-        host: the address that the window is served at; whoever has the printed address can change and save placements
-        port: 0: any that is free
-        browser: open the window in the browser; false: only print its address
-        steps: a file of steps, as the window saves it, applied to the first placement before it is shown
-        out: a .plc file: the first placement, with the steps applied, is written there, and no window is opened
-        force: replace the file if it exists
+        placement: .plc or .def files to open, and a run folder to watch; none: the design's own placement
+        checkpoint: run folder of the policy that places macros on request; null: the opened run folder
+        host: address to serve at; whoever has the printed address can change and save placements
+        port: port to serve at; 0: any free one
+        browser: open the browser; false: only print the address
+        steps: file of steps to apply to the first placement
+        out: .plc file: write the first placement with the steps applied, and open no window
+        force: replace an existing file
     """
 
     placement: tuple[str, ...] = ()
@@ -75,10 +74,8 @@ class ViewConfig(DesignSettings):
 def view(config: ViewConfig, console: Console) -> None:
     """Serves the window until Ctrl-C, or writes the replayed placement.
 
-    Raises:
-        ConfigError: the server's packages are not installed.
-        DesignError: the design, a placement or the steps cannot be read, or the file exists.
-        OSError: the file cannot be written.
+    Raises ConfigError where the server's packages are not installed, and DesignError where the design, a placement or
+    the steps cannot be read, or the file exists.
     """
     out = None if config.out is None else Path(config.out)
     if out is not None:
@@ -147,7 +144,6 @@ def shown_cost(config: ViewConfig) -> CostConfig:
 
 
 def _exports(folder: Path, design: Design) -> dict[str, Export]:
-    """The formats that a placement of an imported design can be saved in beside `.plc`."""
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
@@ -169,7 +165,6 @@ def _own_cells(path: Path) -> Cells | None:
 
 
 def _tracks(path: Path) -> SnapGrid:
-    """The routing tracks of the user's floorplan."""
     from placement.netlist.import_constraints import track_grid
 
     flat = read_flat(path)
@@ -193,13 +188,7 @@ def _serve(window: Window, config: ViewConfig, console: Console) -> None:
 
 
 def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
-    """The actions on placements of a design.
-
-    Args:
-        design: its name, as `load` takes it.
-        cost: of the window.
-        checkpoint: the folder of the training run whose policy places macros, until another one is given.
-    """
+    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the policy by default."""
     named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
     usual = CostConfig(name=cost.name)
@@ -271,19 +260,13 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig
-    from placement.annealing.search import Watch, search
-    from placement.annealing.starts import Start, legal
+    from placement.annealing.search import Point, Watch, search
 
-    config = AnnealConfig()
-    watch = Watch(
-        None,
-        task.stopped,
-        lambda progress, point: task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves"),
-    )
-    starts = (Start("window", legal(task.design, task.placement, config)),)
-    seconds, weights = task.number("time"), task.weights
-    found = search(task.design, starts, config=config, seconds=seconds, weights=weights, watch=watch)
+    def show(progress: float, point: Point) -> None:
+        task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves")
+
+    watch, seconds = Watch(None, task.stopped, show), task.number("time")
+    found = search(task.design, task.placement, seconds=seconds, weights=task.weights, watch=watch)
     return Outcome(found.placement, f"{found.moves:,} moves in {found.seconds:.1f} CPU s")
 
 
@@ -300,11 +283,11 @@ def _place_soft(task: Task) -> Outcome:
 
 def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     task.report(0.0, "reads the policy")
-    from placement.evaluation.policies import cheapest, load_policy, policy_results
+    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
 
     run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
     settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=TrainedCost(**vars(cost)))
-    policy = load_policy(settings, task.design)
+    policy = policy_from_settings(settings, task.design)
     task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
     evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
     if not evaluations:

@@ -20,12 +20,9 @@ _EXPORTED = "placement_cost_term_exported"
 
 
 class CostTerm(NamedTuple):
-    """A term of a loaded library.
+    """A term of a loaded library: its name, the address of its `placement_cost_term`, and its weight in the reward.
 
-    Attributes:
-        name: as the library says.
-        address: of its `placement_cost_term`; the library stays loaded until the process ends.
-        weight: in the reward.
+    The library stays loaded until the process ends.
     """
 
     name: str
@@ -43,11 +40,7 @@ def include_folder() -> Path:
 
 
 def load_cost_term(given: str) -> CostTerm:
-    """The term that `given`, a library's path and its weight as ``path:weight``, names.
-
-    Raises:
-        ConfigError: the library cannot be loaded, has no cost term, or was built for another version.
-    """
+    """The term that `given`, a library's path and its weight as ``path:weight``, names; raises ConfigError."""
     path, _, weight = given.rpartition(":")
     library = Path(path).resolve()
     try:

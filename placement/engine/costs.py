@@ -51,14 +51,12 @@ PROXY_WEIGHTS = CostConfig(name="proxy").weights()
 
 
 class CostMaps(NamedTuple):
-    """Where the cost comes from. Of the chip cost, what exceeds 1 is overflow, which the cost charges.
+    """Where the cost comes from, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing
+    demand over capacity in each direction, macro blockage included.
 
-    Attributes:
-        density: float64 [R, C], area of hard and soft macros over the gcell's area. Of the chip cost: float64
-            [B R, B C] for bins of which each gcell has B on a side; area of cells and of hard macros with the clearance
-            around them, which counts as 1 at most, over the bin's area.
-        horizontal, vertical: float64 [R, C], routing demand over capacity, macro blockage included. Of the chip cost:
-            wire and the tracks that macros take, over 70% of the tracks.
+    Of the chip cost, what exceeds 1 is the overflow that it charges: `density` is the area of cells and of hard macros
+    with the clearance around them (at most 1) over that of a bin, several bins for each gcell; `horizontal` and
+    `vertical` are the wire and the tracks that macros take, over 70% of the tracks.
     """
 
     density: np.ndarray
@@ -229,12 +227,10 @@ class IncrementalCost:
 
     @property
     def costs(self) -> Costs:
-        """The cost of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def placement(self) -> Placement:
-        """A copy of the current placement."""
         x, y = np.empty_like(self._start.x), np.empty_like(self._start.y)
         orientation = np.empty_like(self._start.orientation)
         self._native.write_placement(x, y, orientation)
@@ -285,11 +281,9 @@ class IncrementalCost:
         before = self._history.pop()
         if self._native.pending:  # the last move: the engine still has its old state
             self._native.undo()
-        elif len(before) == 1:
-            self._native.move(*before[0])
-            self._native.accept()
-        else:
-            self._native.swap(before[0][0], before[1][0])
+            return self.costs
+        for node in before:
+            self._native.move(*node)
             self._native.accept()
         return self.costs
 

@@ -105,17 +105,10 @@ _LIMITS = np.iinfo(np.int32)
 def int32_array(
     name: str, values: Integers, shape: tuple[int | None, ...], *, beyond: type[ValueError] = ValueError
 ) -> np.ndarray:
-    """`values` as a contiguous int32 array.
+    """`values`, integers of any dtype, as a contiguous int32 array of this shape (None: an axis of any length).
 
-    Args:
-        name: of the argument, for messages.
-        values: integers of any dtype, each in the range of int32.
-        shape: that is expected; None for an axis of any length.
-        beyond: the error for a value that does not fit in int32.
-
-    Raises:
-        TypeError: the values are not integers.
-        ValueError: the shape is another one.
+    Raises, naming the argument: TypeError for no integers, ValueError for another shape, `beyond` for a value that does
+    not fit in int32.
     """
     array = np.asarray(values)
     if array.dtype == np.int32 and array.shape == shape and array.flags.c_contiguous:

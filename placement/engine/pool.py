@@ -93,7 +93,7 @@ class EnvironmentPool:
     forked child.
 
     Attributes:
-        designs: that are played, their macros turned as they may stand, with the grid of actions that `env` asks for.
+        designs: that are played, their macros in allowed orientations, with the grid of actions that `env` names.
         config: how the pool was made.
         spec: what goes in and what comes out.
         num_envs: how many environments there are.
@@ -148,7 +148,6 @@ class EnvironmentPool:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
         return self._native.closed
 
     @property
@@ -162,22 +161,14 @@ class EnvironmentPool:
     def send(self, actions: Integers, env_id: Integers | None = None) -> None:
         """Takes one action in each of the environments `env_id` (integers [B], all when None); does not wait.
 
-        Args:
-            actions: integers [B]. That of an environment whose episode has ended is ignored.
-            env_id: which environments; each at most once, none in flight.
-
-        Raises:
-            IllegalAction: an action is out of range or not legal. Nothing was sent.
-            ValueError, TypeError, IndexError, RuntimeError: see the class.
+        An environment may be named once, and must not be in flight. The action (integers [B]) of one whose episode has
+        ended is ignored. After IllegalAction nothing was sent; other errors: see the class.
         """
         ids = self._ids(env_id)
         self._call(self._native.send, _actions(actions, len(ids)), ids)
 
     def recv(self, timeout: float | None = None) -> Result:
-        """The next batch.
-
-        Args:
-            timeout: seconds to wait at most; for ever when None.
+        """The next batch, for which it waits `timeout` seconds at most (None: for ever).
 
         Raises:
             RuntimeError: too little is in flight for a batch, so that it would never come, or another thread receives.
@@ -194,12 +185,8 @@ class EnvironmentPool:
     def async_reset(self, env_id: Integers | None = None, *, seed: int | Sequence[int] | None = None) -> None:
         """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
 
-        Args:
-            env_id: integers [B], none of them in flight.
-            seed: of their random numbers: environment i gets seed + i, or the i-th of a sequence.
-
-        Raises:
-            ValueError, TypeError, IndexError, RuntimeError: see the class.
+        `seed` is of their random numbers: environment i gets seed + i, or the i-th of a sequence. None may be in
+        flight.
         """
         ids = self._ids(env_id)
         self._native.send_reset(ids, None if seed is None else _seeds(seed, ids))
@@ -242,8 +229,7 @@ class EnvironmentPool:
     def restore(self, env_id: int, state: bytes) -> None:
         """Puts an environment at rest into a snapshot's state; `observe` shows it.
 
-        Raises:
-            ValueError: the bytes are no snapshot, are damaged, or are of another design; nothing has changed.
+        Raises ValueError, and changes nothing, if the bytes are no snapshot, are damaged, or are of another design.
         """
         if not isinstance(state, (bytes, bytearray)):
             raise TypeError(f"state: must be bytes, not {type(state).__name__}")
@@ -252,9 +238,7 @@ class EnvironmentPool:
     def placement(self, env_id: int) -> Placement:
         """The placement of an environment's last episode that placed every macro, soft macros included.
 
-        Raises:
-            RuntimeError: it has not finished an episode yet, or is in flight.
-            IndexError: no such environment.
+        Raises RuntimeError where there is none yet, or the environment is in flight.
         """
         found = self._native.last_placement(self._one(env_id))
         design = self.designs[self.config.design_of_env[env_id]]
@@ -265,20 +249,13 @@ class EnvironmentPool:
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
     def thread_seconds(self) -> float:
-        """CPU seconds that the pool's own threads have used; NaN where the system does not say.
-
-        Work that the calling thread does in synchronous mode is not among them.
-
-        Raises:
-            RuntimeError: the pool is closed.
-        """
+        """CPU seconds of the pool's own threads, without the calling one; NaN where the system does not say."""
         return self._native.thread_seconds()
 
     def xla(self, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
         """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
 
-        Raises:
-            ValueError: the pool's maps are compact, or its reward is a Python function and `callback` is not True.
+        ValueError: the pool's maps are compact, or its reward is a Python function and `callback` is not True.
         """
         if self.config.compact_maps:
             raise ValueError("xla: not for a pool with compact_maps=True; make it without")
@@ -315,18 +292,11 @@ class EnvironmentPool:
             for row in np.flatnonzero(terminated & ~info["dead_end"]):
                 env, costs = int(info["env_id"][row]), Costs(*info["costs"][row].tolist())
                 design = self.designs[self.config.design_of_env[env]]
-                reward[row] = self._own_reward(costs, design, self.placement(env))
+                paid = reward[row] = float(self._reward(costs, design, self.placement(env)))
+                if not np.isfinite(paid):
+                    own = f"env.reward={self.config.env.reward}"
+                    raise ValueError(f"{own}: returned {paid} for {design.name!r}: must be finite")
         return result
-
-    def _own_reward(self, costs: Costs, design: Design, placement: Placement) -> float:
-        """What the user's function pays; raises ValueError where that is not finite."""
-        assert self._reward is not None
-        paid = float(self._reward(costs, design, placement))
-        if not np.isfinite(paid):
-            raise ValueError(
-                f"env.reward={self.config.env.reward}: returned {paid} for {design.name!r}: must be finite"
-            )
-        return paid
 
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:

@@ -26,12 +26,11 @@ def place_soft_macros(
 ) -> Placement:
     """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
 
-    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were. To place
-    many times, or from several threads, keep one `_native.SoftPlacer` per thread instead: it reuses its workspace.
+    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were.
 
     Args:
         design: the design that `placement` is of.
-        placement: centres float64 [N], µm; every hard macro and fixed soft macro must be placed.
+        placement: of all nodes; every hard macro and fixed soft macro must be placed.
         placer: one of `SOFT_PLACERS`, or `ANNEALED`.
         weights: of the cost that `ANNEALED` lowers.
 
@@ -43,10 +42,10 @@ def place_soft_macros(
     if len(placement.x) != netlist.num_nodes:
         raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
     movable = netlist.soft[~design.initial.fixed[netlist.soft]]
-    standing = placement.placed.copy()
-    standing[movable] = True
-    if not standing.all():
-        raise DesignError(f"node {netlist.names[int(np.flatnonzero(~standing)[0])]!r} is not placed")
+    placed = placement.placed.copy()
+    placed[movable] = True
+    if not placed.all():
+        raise DesignError(f"node {netlist.names[int(np.flatnonzero(~placed)[0])]!r} is not placed")
     native = _native.SoftPlacer(placer, native_design(design), tuple(weights))
     x, y = placement.x.copy(), placement.y.copy()
     native.place(x, y, placement.orientation)

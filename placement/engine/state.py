@@ -26,15 +26,7 @@ class IllegalAction(ValueError):
 
 
 def explain(design: Design, step: int, action: int, columns: int, rejection: Rejection) -> str:
-    """One sentence on why `action` may not be taken in `design` after `step` macros.
-
-    Args:
-        design: the design that is played.
-        step: macros placed so far.
-        action: row · columns + column.
-        columns: of the observation's grid.
-        rejection: as the engine reported it.
-    """
+    """One sentence on why `action`, row · columns + column, may not be taken in `design` after `step` macros."""
     verdict, obstacle = rejection[3], rejection[4]
     canvas, names, order = design.action_canvas, design.netlist.names, design.placing_order
     if verdict == _native.Verdict.all_placed:
@@ -104,7 +96,6 @@ class PlacementState:
         return self._native.legal_cells
 
     def reset(self) -> None:
-        """Takes all macros back."""
         self._native.reset()
 
     def place(self, row: int, column: int) -> None:
@@ -147,9 +138,7 @@ class PlacementState:
 class EpisodeRenderer:
     """Replays episodes of the given designs; holds no environment and no thread.
 
-    Attributes:
-        designs: that `design_index` counts.
-        spec: shape and dtype of each array of an observation; `spec.steps` is T.
+    `spec` has shape and dtype of each array of an observation; `spec.steps` is T.
     """
 
     def __init__(self, designs: Sequence[Design]) -> None:

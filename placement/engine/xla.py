@@ -31,14 +31,13 @@ class Pool(Protocol):
     batch_size: int
     synchronous: bool
 
-    def send(self, actions: np.ndarray, env_id: np.ndarray | None = None) -> None:
-        """Takes actions."""
+    def send(self, actions: np.ndarray, env_id: np.ndarray | None = None) -> None: ...
 
-    def recv(self, timeout: float | None = None) -> Result:
-        """The next batch."""
+    def recv(self, timeout: float | None = None) -> Result: ...
 
-    def step(self, actions: np.ndarray, env_id: np.ndarray | None = None, *, timeout: float | None = None) -> Result:
-        """Both."""
+    def step(
+        self, actions: np.ndarray, env_id: np.ndarray | None = None, *, timeout: float | None = None
+    ) -> Result: ...
 
 
 class PoolFunctions(NamedTuple):

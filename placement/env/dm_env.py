@@ -16,7 +16,7 @@ try:
     import dm_env
     from dm_env import specs
 except ImportError as error:
-    raise ImportError("the dm_env face of the pool needs the package dm-env (pip install dm-env)") from error
+    raise ImportError("the pool's dm_env interface needs the package dm-env (pip install dm-env)") from error
 
 
 class DmEnvPool(dm_env.Environment):

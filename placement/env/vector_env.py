@@ -97,7 +97,7 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
             raise ValueError(f"reset_mask: must be a bool array of shape [{self.num_envs}]")
         if not mask.any():
-            raise ValueError("reset_mask: names no environment")
+            raise ValueError("reset_mask: selects no environment")
         self.pool.reset(np.flatnonzero(mask).astype(np.int32))
         observation, _, _, _, info = self.pool.observe()
         return _copied(observation), self._info(observation, info)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import itertools
 import json
@@ -27,7 +26,7 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import OPTIMUM_NAME, find, load
-from placement.report.metrics import FullMetrics, Metrics, json_object, make_table, measure
+from placement.report.placement_metrics import FullMetrics, Metrics, json_object, make_table, measure
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
@@ -76,14 +75,9 @@ FORMATS = {
 
 
 class Entry(NamedTuple):
-    """One placer's run with one seed, or a placement that was given.
+    """One placer's run with one seed, or a placement that was given (no seed, no curve; its start is the file).
 
-    Attributes:
-        placer: its name, or the placement's.
-        seed: None for a given placement.
-        outcome: without a curve for a given placement, whose start is the file.
-        metrics: of the placement; with the full evaluation's if requested.
-        folder: where the run and the full evaluation are kept.
+    `folder` keeps the run and the full evaluation.
     """
 
     placer: str
@@ -94,7 +88,6 @@ class Entry(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Which one it is, in words."""
         return self.placer if self.seed is None else f"{self.placer}, seed {self.seed}"
 
     @property
@@ -110,14 +103,8 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
     Runs and full evaluations with the same settings that are on disk are not repeated. So a comparison that was stopped
     resumes, and placers, placements and the full evaluation can be added.
 
-    Returns:
-        The metrics of the best placement of all: of the least routed wirelength, without the full evaluation of the
-        least cost.
-
-    Raises:
-        ConfigError: the checkpoint cannot be used.
-        DesignError: the design or a placement cannot be used, or a placer found no legal placement.
-        OSError: a file cannot be written.
+    Returns the metrics of the best placement of all (`Entry.score`). Raises ConfigError where the checkpoint cannot be
+    used, and DesignError where the design or a placement cannot, or a placer found no legal placement.
     """
     check_out(config)
     design = _design(config)
@@ -163,13 +150,12 @@ def _design(config: CompareConfig) -> Design:
     if config.design is not None:
         return ready(load(config.design, config.initial))
     # late: JAX takes seconds to import
-    from placement.evaluation.policies import load_policy
+    from placement.evaluation.policies import policy_from_settings
 
-    return load_policy(config).design
+    return policy_from_settings(config).design
 
 
 def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
-    """The placements that files hold."""
     if config.design is None:
         return []
     entries = []
@@ -189,15 +175,15 @@ def _placed(
     for placer in config.chosen:
         for seed in range(config.seed, config.seed + config.seeds):
             own, what = folder / placer.replace("+", "-") / f"seed{seed}", f"{placer}, seed {seed}"
-            watch = Watch(own, stopped, functools.partial(_show_search, show, what))
+
+            def report(share: float, point: Point, what: str = what) -> None:
+                show(f"{what}: best {point.cost:.6f}", share)
+
+            watch = Watch(own, stopped, report)
             show(what, 0.0)
             found = _run(placer, Job(design, config, seed, watch), own)
             if found is not None:
                 yield Entry(placer, seed, found, measure(design, found.placement, weights=config.weights), own)
-
-
-def _show_search(show: Show, what: str, share: float, point: Point) -> None:
-    show(f"{what}: best {point.cost:.6f}", share)
 
 
 def _evaluated(
@@ -249,19 +235,13 @@ def _read(folder: Path, design: Design, about: str) -> PlacerOutcome | None:
         if result["about"] != about:
             return None
         _, placement = read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)
-        return PlacerOutcome(
-            placement, result["start"], tuple((float(at), float(cost)) for at, cost in result["curve"])
-        )
+        return PlacerOutcome(placement, result["start"], tuple(map(tuple, result["curve"])))
     except (OSError, ValueError, KeyError, TypeError, DesignError):
         return None
 
 
 def least_wirelength(config: CompareConfig, design: Design) -> float | None:
-    """The least wirelength that the design can have, µm, if a file of the design has it; else None.
-
-    Raises:
-        DesignError: that file cannot be read.
-    """
+    """The least wirelength that the design can have, µm, if a file of the design has it; else None."""
     path = None if config.design is None else find(config.design).parent / OPTIMUM_NAME
     if path is None or not path.is_file():
         return None

@@ -28,7 +28,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_flat
 from placement.netlist.load import clusters_or_none, find
 from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
-from placement.report.metrics import FullMetrics
+from placement.report.placement_metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
 
 SETTINGS = PlacerSettings()
@@ -38,12 +38,9 @@ _UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipF
 
 
 class PlacedCells(NamedTuple):
-    """A placement with all its standard cells.
+    """A placement of the flat netlist with all its standard cells, µm from the user's origin.
 
-    Attributes:
-        flat: the design before clustering.
-        cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
-        result: of placing the cells; its placement is of the flat netlist, µm from the user's origin.
+    `cluster` (int32 [nodes of the flat netlist]) is each cell's cluster, -1: none.
     """
 
     flat: FlatDesign
@@ -75,10 +72,8 @@ class PlacedCells(NamedTuple):
 class FullEvaluation(NamedTuple):
     """What the full evaluation of a placement found.
 
-    Attributes:
-        metrics: its figures.
-        placed: the cells as near to each other as they may be, whose half perimeters are the flat wirelength.
-        route: the routing estimate, with the cells spread as a flow leaves them.
+    In `placed` the cells are as near to each other as they may be, which gives the flat wirelength; `route` is with the
+    cells spread as a flow leaves them.
     """
 
     metrics: FullMetrics
@@ -87,14 +82,7 @@ class FullEvaluation(NamedTuple):
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
-    """The flat netlist in a design's folder, and each node's cluster.
-
-    Args:
-        design: the name or path of the clustered design.
-
-    Raises:
-        DesignError: the folder has no flat netlist, or it cannot be read.
-    """
+    """The flat netlist in the folder of a clustered design, and each node's cluster; raises DesignError."""
     folder = find(design).parent
     flat = read_flat(folder)
     return flat, clusters_or_none(folder, flat)
@@ -103,11 +91,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
 class FullEvaluator:
     """Places all cells of a design around its macros, and estimates their routing; for several placements.
 
-    Attributes:
-        uncounted_nets: nets of the flat netlist that have too many pins to count.
-
-    Raises:
-        DesignError: the design has no flat netlist, it cannot be read, or it is of other macros.
+    Raises DesignError where the design has no flat netlist, or one that cannot be read or is of other macros.
     """
 
     def __init__(self, name: str, design: Design) -> None:
@@ -117,15 +101,10 @@ class FullEvaluator:
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
-        """All cells around the macros, without what their routing needs.
+        """All cells around the hard macros of a placement of the clustered design, without whitespace for routing.
 
-        Args:
-            placement: of the clustered design; its hard macros are read.
-            stopped: is called meanwhile; once it returns True, the result is what was reached.
-
-        Raises:
-            DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
-            KeyboardInterrupt: on Ctrl-C.
+        Once `stopped()` is true, the result is what was reached. Raises DesignError where the flat netlist does not fit
+        the placement, the cells do not fit, or they flew apart.
         """
         return self._placed(self._evaluator.dense(placement, stopped=stopped))
 
@@ -141,17 +120,10 @@ class FullEvaluator:
         report: Callable[[float, float], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FullEvaluation:
-        """Evaluates a placement of the clustered design.
+        """Evaluates a placement of the clustered design; arguments and errors as of `place`.
 
-        Args:
-            placement: its hard macros are read.
-            middle: as of `FlatEvaluator.evaluate`.
-            report: is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1].
-            stopped: is called as often; once it returns True, the result is what was reached.
-
-        Raises:
-            DesignError: as `place`.
-            KeyboardInterrupt: on Ctrl-C.
+        `report` is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1];
+        `middle` is as of `FlatEvaluator.evaluate`.
         """
         found = self._evaluator.evaluate(
             placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
@@ -225,12 +197,8 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
 
 
 class KeptCells(NamedTuple):
-    """What a picture of a full evaluation shows.
-
-    Attributes:
-        x, y: float32 [M], the cells' centres from the canvas's lower left corner.
-        cluster: int32 [M], -1: none.
-        horizontal, vertical: float32 [X, Y], routing demand over capacity.
+    """What a picture of a full evaluation shows: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`,
+    and the routing demand over capacity, float32 [X, Y] in each direction.
     """
 
     x: np.ndarray
@@ -241,15 +209,7 @@ class KeptCells(NamedTuple):
 
 
 class KeptEvaluations:
-    """Evaluates placements of a design, or reads the result that an earlier evaluation of the same placement has left.
-
-    Args:
-        name: of the design, as `load` takes it.
-        design: the same, loaded.
-
-    Raises:
-        DesignError: as `FullEvaluator`.
-    """
+    """Evaluates placements of a design, or reads the result that an earlier evaluation of the same placement left."""
 
     def __init__(self, name: str, design: Design) -> None:
         self._evaluator, self._design = FullEvaluator(name, design), design
@@ -266,18 +226,9 @@ class KeptEvaluations:
         report: Callable[[float, float], None],
         stopped: Callable[[], bool],
     ) -> FullMetrics | None:
-        """The figures of a placement; None if the evaluation was stopped.
+        """The figures of a placement, which `folder` keeps; None if the evaluation was stopped.
 
-        Args:
-            placement: its hard macros are read.
-            folder: where the result is kept.
-            whose: the placement's name, for messages.
-            report: as of `FullEvaluator.evaluate`.
-            stopped: as of `FullEvaluator.evaluate`.
-
-        Raises:
-            DesignError: the cells cannot be placed around the macros.
-            OSError: a file cannot be written.
+        Arguments and errors are those of `FullEvaluator.evaluate`; messages call the placement `whose`.
         """
         about = self._identity(placement)
         known = _read(folder, about)
@@ -322,11 +273,6 @@ def _read(folder: Path, about: str) -> FullMetrics | None:
 
 
 def read_drawn(folder: Path) -> KeptCells:
-    """What a picture of the evaluation kept in a folder shows.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError, KeyError, EOFError, BadZipFile: it is damaged.
-    """
+    """What a picture of the evaluation kept in a folder shows; raises one of `_UNUSABLE` if there is none."""
     with io.BytesIO((folder / DRAWN_NAME).read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
         return KeptCells(**{name: arrays[name] for name in KeptCells._fields})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.annealing.config import SOFT_PLACER, AnnealConfig
+from placement.annealing.anneal_config import SOFT_PLACER, AnnealConfig
 from placement.annealing.finishing import flip_macros
 from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, legal
@@ -44,19 +44,10 @@ def mixed_size_start(
     seed: int,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Start:
-    """Places all cells and macros together, makes the hard macros legal, and turns them.
+    """Places all cells and macros together, makes the hard macros legal, and orients them by the cost of `weights`.
 
-    Args:
-        name: of the design, as `load` takes it; its flat netlist is in its folder.
-        design: the clustered one.
-        config: what macros keep clear of.
-        weights: of the cost that the macros' orientations lower.
-        seed: of the first locations, at least 0.
-        stopped: is called between iterations.
-
-    Raises:
-        DesignError: there is no flat netlist, or the macros cannot be placed or made legal.
-        KeyboardInterrupt: `stopped` returned True, or Ctrl-C.
+    `name` is the clustered design's, as `load` takes it. Raises DesignError where there is no flat netlist, or the
+    macros cannot be placed or made legal, and KeyboardInterrupt once `stopped()` is true.
     """
     design = ready(design)
     flat = read_flat(find(name).parent)
@@ -70,7 +61,7 @@ def mixed_size_start(
     placed = place_mixed_size(flat.netlist, begin, core, settings=settings, stopped=stopped)
     if stopped():
         raise KeyboardInterrupt
-    placement = _with_soft(design, legal(design, macros_from_flat(flat, design, placed), config))
+    placement = place_soft_macros(design, legal(design, macros_from_flat(flat, design, placed), config), SOFT_PLACER)
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
 
 
@@ -85,24 +76,10 @@ def refine_among_cells(
     seed: int,
     watch: Watch,
 ) -> tuple[Placement, SearchResult]:
-    """Anneals the hard macros while all cells stay where the full evaluation put them.
+    """Anneals the hard macros while all cells stay where the full evaluation put them; arguments as of `search`.
 
-    Args:
-        design: the clustered one.
-        placement: of it, legal.
-        placed: the same with all cells.
-        config: what macros keep clear of, and how they are annealed.
-        seconds: CPU seconds of the one thread.
-        moves: instead of `seconds`.
-        seed: of the moves, at least 0.
-        watch: what is done beside.
-
-    Returns:
-        `placement` with the hard macros moved and the soft macros placed for them, and the search.
-
-    Raises:
-        DesignError: `placement` is not legal.
-        OSError: the watch's folder cannot be written.
+    Returns the legal `placement` of the clustered design with the hard macros moved and the soft macros placed for
+    them, and the search.
     """
     given = config.initial_temperature
     among = cell_context(placed.flat, design, placed.placement)
@@ -116,23 +93,15 @@ def refine_among_cells(
         seed=seed,
         watch=watch,
     )
-    return _with_soft(design, macros_of(placed.flat, design, placement, annealed.placement)), annealed
+    moved = macros_of(placed.flat, design, placement, annealed.placement)
+    return place_soft_macros(design, moved, SOFT_PLACER), annealed
 
 
 def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
-    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`.
-
-    Args:
-        design: the clustered one.
-        placed: a placement of it with all cells.
-    """
+    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`."""
     among = cell_context(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / _native.USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
     unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
     return compute_costs(among, among.initial, weights=WEIGHTS).congestion_cost * unit
-
-
-def _with_soft(design: Design, placement: Placement) -> Placement:
-    return place_soft_macros(design, placement, SOFT_PLACER) if len(design.netlist.soft) else placement

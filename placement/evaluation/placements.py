@@ -23,7 +23,7 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
-from placement.report.metrics import Metrics, json_object, measure, metrics_table, write_macros
+from placement.report.placement_metrics import Metrics, json_object, measure, metrics_table, write_macros
 
 SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""
@@ -31,15 +31,7 @@ _GENERAL_NAMES = ("placement", "best")  # of the files that commands write
 
 
 class Found(NamedTuple):
-    """A placement that was evaluated.
-
-    Attributes:
-        design: whose it is.
-        placement: of all nodes.
-        metrics: of `placement`.
-        title: its name in tables and pictures.
-        origin: where it comes from, for `metrics.json`.
-    """
+    """A placement that was evaluated; its title is for tables and pictures, its origin for `metrics.json`."""
 
     design: Design
     placement: Placement
@@ -49,12 +41,7 @@ class Found(NamedTuple):
 
 
 def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
-    """Prints the metrics of a placement, and writes the files that are requested.
-
-    Raises:
-        DesignError: the design or the placement cannot be found or read.
-        OSError: a file cannot be written.
-    """
+    """Prints the metrics of a placement, and writes the files that are requested; raises DesignError."""
     writes = config.out is not None or config.draws_plots or config.draws_animation or config.flips
     if writes:
         check_out(config)
@@ -70,8 +57,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
             f"{config.weights.name} cost {cost:.6f} → {found.costs.total:.6f}"
         )
-    metrics = measure(design, placement, weights=config.weights)
-    folder = config.folder(design, Path(name).stem)
+    metrics, folder = measure(design, placement, weights=config.weights), config.folder(design, Path(name).stem)
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
 
@@ -119,11 +105,7 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
 class Given(NamedTuple):
     """A placement that a command is given: a `.plc` file, a DEF file of an imported design, or the design's own.
 
-    Attributes:
-        design: on the canvas that the settings name.
-        placement: of all nodes.
-        name: of the placement.
-        soft: where the soft macros come from, in words.
+    `soft` says where the soft macros come from.
     """
 
     design: Design
@@ -133,14 +115,9 @@ class Given(NamedTuple):
 
 
 def load_placement(config: PlacementSettings, design: Design | None = None) -> Given:
-    """The design and the placement that the settings name.
+    """The design and the placement that the settings name; raises DesignError.
 
-    Args:
-        config: names them.
-        design: if it was loaded already with `config.initial` and no placement is named; None: it is loaded.
-
-    Raises:
-        DesignError: the design or the placement cannot be found or read.
+    `design` spares loading it, if it was loaded already with `config.initial` and no placement is named.
     """
     assert config.design is not None
     for key, path in (("placement", config.placement), ("initial", config.initial)):
@@ -166,16 +143,10 @@ def load_placement(config: PlacementSettings, design: Design | None = None) -> G
 def load_placements(
     paths: Sequence[str], name: str, design: Design, *, labels: Sequence[str] = ()
 ) -> dict[str, Placement]:
-    """Several placements of one design by their labels; by default `readable_name`, or what differs in their paths.
+    """The placements in `.plc` and DEF files of the design called `name`, by their labels.
 
-    Args:
-        paths: `.plc` and DEF files.
-        name: of the design, as `load` takes it.
-        design: the same, loaded; its canvas counts.
-        labels: one for each path, no two alike; none: the default.
-
-    Raises:
-        DesignError: a file is named twice, cannot be found or read, or is of another design.
+    By default a label is the `readable_name`, or what differs in the paths. Raises DesignError for a file that is named
+    twice, cannot be found or read, or is of another design.
     """
     real = [Path(path).resolve() for path in paths]
     for path, file in zip(paths, real, strict=True):
@@ -209,14 +180,7 @@ def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
     """The placement in a `.plc` or DEF file, on the canvas of `design`, and where its soft macros come from.
 
     Soft macros of a DEF file without placed cells are placed, with a note. A `.plc` file for another canvas gets one.
-
-    Args:
-        path: the file.
-        name: of the design, as `load` takes it.
-        design: the same, loaded.
-
-    Raises:
-        DesignError: as `read_placement` and `read_clustered_def`.
+    Raises DesignError as `read_placement` and `read_clustered_def` do.
     """
     if is_def(path):
         placement, has_cells = read_clustered_def(path, find(name).parent, design)

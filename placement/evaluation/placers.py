@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import INITIAL_TEMPERATURE
+from placement.annealing.anneal_config import INITIAL_TEMPERATURE
 from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, grid_starts, refinement_starts
 from placement.engine.costs import compute_costs
@@ -26,14 +26,7 @@ SEEDS = 2**31
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The work of a placer.
-
-    Attributes:
-        design: to be placed.
-        config: time, threads, weights and the search's settings; for policies, the checkpoint.
-        seed: of everything random.
-        watch: keeps a search's state, says whether to stop, and is shown the progress.
-    """
+    """The work of a placer; `watch` keeps a search's state, says whether to stop, and is shown the progress."""
 
     design: Design
     config: CompareConfig
@@ -46,26 +39,23 @@ class Job:
         return self.config.time * self.config.threads
 
 
-class PlacerOutcome(NamedTuple):
-    """What a placer found.
+Curve = tuple[tuple[float, float], ...]
 
-    Attributes:
-        placement: the best.
-        start: what it came from.
-        curve: CPU seconds of all threads, and the best cost so far.
-    """
+
+class PlacerOutcome(NamedTuple):
+    """The best placement of a placer, what it came from, and the curve of (CPU seconds of all threads, best cost)."""
 
     placement: Placement
     start: str
-    curve: tuple[tuple[float, float], ...]
+    curve: Curve
 
 
 def _best_of(
     job: Job, batches: Iterable[list[Placement]], seconds: float, what: str, begin: float
 ) -> tuple[PlacerOutcome, list[Placement]]:
-    """The best of all placements that come within the CPU time since `begin`, and the `REFINED` best of them.
+    """The best of all placements that come within the CPU time since `begin`, but at least of one batch.
 
-    At least one batch is evaluated.
+    Returns the `REFINED` best placements, too.
     """
     kept: list[tuple[float, int, Placement]] = []
     curve: list[tuple[float, float]] = []
@@ -88,7 +78,6 @@ def _best_of(
 
 
 def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
-    """A placer that makes starts until the time is up, and keeps the best."""
 
     def place(job: Job) -> PlacerOutcome:
         begin = time.process_time()
@@ -117,13 +106,14 @@ def _search(job: Job, starts: list[Start], seconds: float) -> SearchResult:
     )
 
 
-def _curve(result: SearchResult, threads: int, after: float = 0.0) -> tuple[tuple[float, float], ...]:
-    return tuple((after + point.seconds * threads, point.cost) for point in result.history)
+def _outcome(job: Job, result: SearchResult, begun: Curve = (), after: float = 0.0) -> PlacerOutcome:
+    """A search's outcome, which continues the curve `begun` after some CPU seconds."""
+    curve = ((after + point.seconds * job.config.threads, point.cost) for point in result.history)
+    return PlacerOutcome(result.placement, result.start, (*begun, *curve))
 
 
 def _anneal(job: Job) -> PlacerOutcome:
-    result = _search(job, [], job.config.time)
-    return PlacerOutcome(result.placement, result.start, _curve(result, job.config.threads))
+    return _outcome(job, _search(job, [], job.config.time))
 
 
 def _mixed_size(job: Job) -> PlacerOutcome:
@@ -160,9 +150,9 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
     begin = time.process_time()
     # late: JAX takes seconds to import
-    from placement.evaluation.policies import load_policy
+    from placement.evaluation.policies import policy_from_settings
 
-    policy = load_policy(job.config)
+    policy = policy_from_settings(job.config)
     policy.evaluate(0)  # compiles
     generator = np.random.default_rng(job.seed)
 
@@ -186,9 +176,7 @@ def _policy_and_refine(job: Job) -> PlacerOutcome:
     if anneal.initial_temperature is None:  # as with the search's own starts: there is as much time
         anneal = dataclasses.replace(anneal, initial_temperature=INITIAL_TEMPERATURE[job.config.weights.name])
         job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=anneal))
-    result = _search(job, starts, left)
-    curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
-    return PlacerOutcome(result.placement, result.start, curve)
+    return _outcome(job, _search(job, starts, left), outcome.curve, spent)
 
 
 PLACERS: dict[str, Callable[[Job], PlacerOutcome]] = {

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.annealing.finishing import anneal_soft_macros, flip_macros
-from placement.config import ConfigError, EnvConfig, TrainConfig
+from placement.config import ConfigError, EnvConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.evaluation.placements import Found, check_out, write_results
 from placement.evaluation.settings import PolicySettings, SampleConfig, TrainedCost
@@ -27,8 +27,8 @@ from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.report import curves, style
-from placement.report.metrics import Metrics, make_table, measure, metrics_table
-from placement.report.run_folder import METRICS_NAME, read_metrics
+from placement.report.placement_metrics import Metrics, make_table, measure, metrics_table
+from placement.report.run_watch import METRICS_NAME, read_metrics
 from placement.training.rollout import Evaluation, Evaluator
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder, read_newest
@@ -36,16 +36,7 @@ from placement.training.trained_policy import policy_folder, read_newest
 
 @dataclasses.dataclass(frozen=True)
 class TrainedPolicy:
-    """The policy of a run folder, ready to place a design.
-
-    Attributes:
-        run: its folder.
-        design: the design that it places.
-        iteration: of the run, at which its parameters were saved.
-        env: the environment's settings.
-        evaluator: plays its episodes.
-        parameters: of the network.
-    """
+    """The policy of the run folder `run`, with its parameters of `iteration`, ready to place `design`."""
 
     run: Path
     design: Design
@@ -59,23 +50,22 @@ class TrainedPolicy:
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
 
 
-def load_policy(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
-    """The policy with a run's newest parameters.
+def policy_from_settings(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
+    """The policy with the newest parameters of the run in `config.checkpoint`.
 
-    Args:
-        config: `checkpoint` is the run folder; `design` may be another than the run's.
-        design: to be placed, its fixed macros staying; None: loaded as `config` says.
-
-    Raises:
-        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
-        DesignError: the design cannot be used.
+    It places `design`, whose fixed macros stay; None: `config.design`, by default the run's only one. Raises
+    DesignError, and ConfigError where the folder holds no run, or a checkpoint that is damaged or of another network.
     """
     assert config.checkpoint is not None
     logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
     run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
-    given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
-    design = ready(given).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
+    if design is None:
+        if config.design is None and len(trained.design) > 1:
+            several = ", ".join(trained.design)
+            raise ConfigError(f"design: is required, for {run} was trained on several: {several}")
+        design = load(config.design or trained.design[0], config.initial)
+    design = ready(design).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     cost = config.cost.of(trained.env.cost) if isinstance(config.cost, TrainedCost) else config.cost
@@ -84,30 +74,17 @@ def load_policy(config: PolicySettings, design: Design | None = None) -> Trained
     return TrainedPolicy(run, design, iteration, env, evaluator, parameters)
 
 
-def _only_design(run: Path, trained: TrainConfig) -> str:
-    if len(trained.design) > 1:
-        raise ConfigError(f"design: is required, for {run} was trained on several: {', '.join(trained.design)}")
-    return trained.design[0]
-
-
 def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
 
-    Args:
-        config: `checkpoint` is the run folder; `design` may be another than the run's.
-        console: shows the tables.
-
-    Raises:
-        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
-        DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
-        OSError: a file cannot be written.
+    Raises as `policy_from_settings`, and DesignError where every episode ended without a legal cell for a macro.
     """
     check_out(config)
-    policy = load_policy(config)
+    policy = policy_from_settings(config)
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     source = f"{run.name}, iteration {iteration}"
-    results = policy_results(evaluations, design, weights, settled=config.settled, flips=config.flips)
+    results = policy_results(evaluations, design, weights, annealed=config.annealed, flips=config.flips)
     best = cheapest(results, design)
     console.print(results_table(results, f"{design.name}: policy of {source}", weights.name))
     assert best.placement is not None
@@ -125,16 +102,10 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
 
 
 class PolicyResult(NamedTuple):
-    """What one method of using the policy found.
+    """What one method of using the policy found; `key` names the placement's file.
 
-    Attributes:
-        name: for people.
-        key: of its placement's file.
-        costs: of the placement, or means over several; None if all episodes were dead ends.
-        dead_ends: episodes that came to one; None if that has no meaning.
-        placement: None if there is none, or if the costs are means.
-        deviation: standard deviation of the costs that a mean is over, else None.
-        flipped: macros that were mirrored.
+    Without a placement the costs are means over several, `deviation` is their standard deviation, and costs of None say
+    that all episodes were dead ends. `flipped` macros were mirrored.
     """
 
     name: str
@@ -147,20 +118,13 @@ class PolicyResult(NamedTuple):
 
 
 def policy_results(
-    evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, settled: int = 0, flips: bool = False
+    evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, annealed: int = 0, flips: bool = False
 ) -> list[PolicyResult]:
     """The greedy placement, and the best and the mean of the samples.
 
-    Args:
-        evaluations: of the policy.
-        design: that was placed.
-        weights: of the cost.
-        settled: of so many of the cheapest placements the soft macros are also annealed; the best is a result.
-        flips: whether the macros of every result are also mirrored in place where that is cheaper; the best is a
-            result.
-
-    Raises:
-        DesignError: no episode placed every macro.
+    Two more results are the best of the `annealed` cheapest placements after their soft macros were annealed, and, with
+    `flips`, the best result after its macros were mirrored in place. Raises DesignError where no episode placed every
+    macro.
     """
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
     samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
@@ -173,8 +137,8 @@ def policy_results(
         PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation),
     ]
     cheapest(results, design)  # raises if there is none
-    if annealed := finished(evaluations)[:settled]:
-        results.append(_settled(annealed, design, weights))
+    if chosen := finished(evaluations)[:annealed]:
+        results.append(_annealed(chosen, design, weights))
     if flips:
         results.append(_flipped(results, design, weights))
     return results
@@ -192,7 +156,7 @@ def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return [evaluations[number] for _, number in sorted(found)]
 
 
-def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
+def _annealed(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
     """The cheapest of these placements once their soft macros are annealed."""
     found = []
     for evaluation in evaluations:
@@ -200,7 +164,7 @@ def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWei
         placement = anneal_soft_macros(design, evaluation.placement, weights=weights)
         found.append((compute_costs(design, placement, weights=weights), placement))
     costs, placement = min(found, key=lambda one: one[0].total)
-    return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
+    return PolicyResult(f"annealed best of {len(found)}", "annealed", costs, placement=placement)
 
 
 def _flipped(results: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.legaliser import legalise
 from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
 from placement.annealing.starts import Start, legal, refinement_starts
@@ -38,7 +38,7 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.report.metrics import Metrics, make_table, measure, metrics_table
+from placement.report.placement_metrics import Metrics, make_table, measure, metrics_table
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
@@ -61,13 +61,8 @@ DEADLINE_SECONDS = 7 * 24 * 3600.0
 def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     """Searches; prints, writes and returns the metrics of the best placement.
 
-    Ctrl-C ends the search with the best so far; the same command resumes from there.
-
-    Raises:
-        ConfigError: the checkpoint cannot be used.
-        DesignError: the design or the placement cannot be used.
-        OSError: a file cannot be written.
-        KeyboardInterrupt: on Ctrl-C before the first candidate was found.
+    Ctrl-C ends the search with the best so far (KeyboardInterrupt if there is none); the same command resumes from
+    there. Raises ConfigError or DesignError where the checkpoint, the design or the placement cannot be used.
     """
     check_out(config)
     design, starts, name = _starts(config, console)
@@ -126,12 +121,7 @@ def _title(name: str, config: SearchConfig) -> str:
 
 
 def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
-    """Makes a placement legal; prints, writes and returns its metrics.
-
-    Raises:
-        DesignError: the design or the placement cannot be used, or no legal placement was found.
-        OSError: a file cannot be written.
-    """
+    """Makes a placement legal; prints, writes and returns its metrics. Raises DesignError."""
     check_out(config)
     design, given, file, _ = load_placement(config)
     _note_constraints(design, console)
@@ -152,9 +142,9 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     """The starts of the search (none: it makes its own), and a name for them."""
     if config.checkpoint is not None:
         # late: JAX takes seconds to import
-        from placement.evaluation.policies import finished, load_policy, no_placement
+        from placement.evaluation.policies import finished, no_placement, policy_from_settings
 
-        policy = load_policy(config)
+        policy = policy_from_settings(config)
         episodes = policy.evaluate(config.seed)
         found = [one.placement for one in finished(episodes) if one.placement is not None]
         if not found:
@@ -165,14 +155,14 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     assert config.design is not None
     loaded = load(config.design, config.initial) if config.placement is None else None
     if loaded is not None:
-        note = None
-        if config.chosen_method == "refine" and not has_macro_places(loaded):
+        refines, has_places = config.chosen_method == "refine", has_macro_places(loaded)
+        if refines and not has_places:
             note = f"the macros of {loaded.name} have no locations: the search begins with its own starts"
-        elif config.method is None and has_macro_places(loaded):
-            note = "the search begins with its own starts; method=refine improves the placement of the design"
-        if note is not None:
             console.print(f"note: {note}", soft_wrap=True)
-        if config.chosen_method != "refine" or not has_macro_places(loaded):
+        elif config.method is None and has_places:
+            note = "the search begins with its own starts; method=refine improves the placement of the design"
+            console.print(f"note: {note}", soft_wrap=True)
+        if not (refines and has_places):
             _note_constraints(loaded, console)
             return loaded, [], "own"
     design, placement, name, _ = load_placement(config, loaded)
@@ -210,17 +200,11 @@ def moves_table(result: SearchResult) -> Table:
     """How many moves of each kind were drawn, legal and accepted, and what they saved."""
     rate = result.moves / result.seconds if result.seconds > 0 else 0.0
     drawn = sum(tally.drawn for tally in result.tallies.values())
-    rows = [
-        [
-            kind,
-            f"{tally.drawn / drawn:.1%}",
-            f"{tally.evaluated / tally.drawn:.1%}",
-            f"{tally.accepted / max(1, tally.evaluated):.1%}",
-            f"{1e6 * tally.saved / tally.drawn:.3f}",
-        ]
-        for kind, tally in result.tallies.items()
-        if tally.drawn
-    ]
+    rows = []
+    for kind, tally in result.tallies.items():
+        if tally.drawn:
+            shares = tally.drawn / drawn, tally.evaluated / tally.drawn, tally.accepted / max(1, tally.evaluated)
+            rows.append([kind, *(f"{share:.1%}" for share in shares), f"{1e6 * tally.saved / tally.drawn:.3f}"])
     return make_table(
         ("kind", "share", "legal", "accepted", "saved per million"),
         rows,
@@ -230,17 +214,10 @@ def moves_table(result: SearchResult) -> Table:
 
 
 class Candidate(NamedTuple):
-    """A search's result and its score.
+    """A search's result, a placement of the clustered design.
 
-    Attributes:
-        number: of the candidate, from 0.
-        start: what the search began with.
-        cost: the search's.
-        seconds, moves: of its one thread.
-        flat_wirelength: µm, half perimeters with all cells placed as `FullEvaluator.spread` does.
-        spread: whether the cells spread as they should.
-        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
-        placement: of the clustered design.
+    `flat_wirelength` (µm, half perimeters) is with all cells placed by `FullEvaluator.spread`; `spread` says whether it
+    converged. `beyond_tracks` is in µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
     """
 
     number: int
@@ -270,19 +247,9 @@ def find_best(
 ) -> list[Candidate]:
     """Searches `config.candidates` times, `config.threads` at once; the results, the best first.
 
-    Stopped before the end, it returns those that were found; the same call resumes from there.
-
-    Args:
-        design: what is placed; its flat netlist is in its folder.
-        starts: of each search; none: it makes its own.
-        config: of the command.
-        folder: keeps the candidates.
-        stopped: ends the searches and the evaluations.
-        console: shows a bar on a terminal.
-
-    Raises:
-        DesignError: there is no flat netlist, or a search or an evaluation is impossible.
-        OSError: a file cannot be written.
+    Without `starts` each search makes its own. Once `stopped` is set, those that were found are returned, and the same
+    call resumes from there. Raises DesignError where there is no flat netlist, or a search or an evaluation is
+    impossible.
     """
     from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
@@ -299,13 +266,12 @@ def find_best(
                 bars[number](share * SEARCH_SHARE, "")
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
-            find = _find_mixed_size if config.chosen_method == "mixed_size" else _find
             try:
-                found = find(number, design, starts, config, evaluator=evaluator, watch=watch, seed=seeds[number])
+                found = _find(number, design, starts, config, evaluator=evaluator, watch=watch, seed=seeds[number])
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():
-                record.add(ranked(found)[0])
+                record.add(found)
                 bars[number](1.0, "")
 
         with concurrent.futures.ThreadPoolExecutor(config.threads, thread_name_prefix="candidate") as pool:
@@ -345,74 +311,39 @@ def _find(
     evaluator: FullEvaluator,
     watch: Watch,
     seed: int,
-) -> list[Candidate]:
-    """The result of a search. Raises KeyboardInterrupt if it was stopped; its folder keeps how far it came."""
-    result = search(
-        design,
-        starts,
-        config=config.anneal,
-        seconds=config.time,
-        moves=config.moves,
-        weights=config.weights,
-        seed=seed,
-        watch=watch,
-    )
-    if not result.finished:
-        raise KeyboardInterrupt
-    placed = evaluator.spread(result.placement, stopped=watch.stopped)
-    return [_candidate(number, design, config, result.start, result.placement, placed, result)]
-
-
-def _find_mixed_size(
-    number: int,
-    design: Design,
-    starts: Sequence[Start],
-    config: SearchConfig,
-    *,
-    evaluator: FullEvaluator,
-    watch: Watch,
-    seed: int,
-) -> list[Candidate]:
-    """A mixed-size start, and what annealing it among the placed cells gave. Raises KeyboardInterrupt if stopped."""
-    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
-
-    assert config.design is not None
-    weights, stopped = config.weights, watch.stopped
-    start = mixed_size_start(config.design, design, config.anneal, weights=weights, seed=seed, stopped=stopped)
-    begun = evaluator.spread(start.placement, stopped=stopped)
-    if stopped():  # its cells are not where they would end
-        raise KeyboardInterrupt
-    placement, result = refine_among_cells(
-        design, start.placement, begun, config.anneal, seconds=config.time, moves=config.moves, seed=seed, watch=watch
-    )
-    if not result.finished:
-        raise KeyboardInterrupt
-    refined = evaluator.spread(placement, stopped=stopped)
-    return [
-        _candidate(number, design, config, f"{start.name}, not refined", start.placement, begun, None),
-        _candidate(number, design, config, start.name, placement, refined, result),
-    ]
-
-
-def _candidate(
-    number: int,
-    design: Design,
-    config: SearchConfig,
-    start: str,
-    placement: Placement,
-    placed: PlacedCells,
-    found: SearchResult | None,
 ) -> Candidate:
-    from placement.evaluation.mixed_size_start import wire_beyond_tracks
+    """The best result of one search. Raises KeyboardInterrupt if it was stopped; its folder keeps how far it came."""
+    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells, wire_beyond_tracks
 
-    seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
-    cost, beyond = compute_costs(design, placement, weights=config.weights).total, wire_beyond_tracks(design, placed)
-    wirelength, spread = placed.result.wirelength, placed.result.converged
-    return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, placement)
+    budget: dict[str, Any] = {"seconds": config.time, "moves": config.moves, "seed": seed, "watch": watch}
+    anneal, weights, stopped = config.anneal, config.weights, watch.stopped
+    found: list[tuple[str, Placement, PlacedCells, float, int]] = []
+    if config.chosen_method == "mixed_size":
+        assert config.design is not None
+        start = mixed_size_start(config.design, design, anneal, weights=weights, seed=seed, stopped=stopped)
+        placed = evaluator.spread(start.placement, stopped=stopped)
+        if stopped():  # its cells are not where they would end
+            raise KeyboardInterrupt
+        found.append((f"{start.name}, not refined", start.placement, placed, 0.0, 0))
+        placement, result = refine_among_cells(design, start.placement, placed, anneal, **budget)
+        name = start.name
+    else:
+        result = search(design, starts, config=anneal, weights=weights, **budget)
+        name, placement = result.start, result.placement
+    if not result.finished:
+        raise KeyboardInterrupt
+    found.append((name, placement, evaluator.spread(placement, stopped=stopped), result.seconds, result.moves))
+    candidates = []
+    for name, placement, placed, seconds, moves in found:
+        cost, cells = compute_costs(design, placement, weights=weights).total, placed.result
+        beyond = wire_beyond_tracks(design, placed)
+        candidates.append(
+            Candidate(number, name, cost, seconds, moves, cells.wirelength, cells.converged, beyond, placement)
+        )
+    return ranked(candidates)[0]
 
 
 def _identity(config: SearchConfig) -> dict[str, Any]:
-    """The settings that tell candidates from others."""
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
     return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
@@ -437,7 +368,6 @@ class _Record:
             self.found = {}
 
     def add(self, candidate: Candidate) -> None:
-        """Keeps a candidate."""
         with self._lock:
             comments = [f"candidate {candidate.number}"]
             write_placement(self._placement(candidate.number), self._design, candidate.placement, comments=comments)

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.config import (
     COSTS,
     ConfigError,
@@ -32,11 +32,11 @@ SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(DesignSettings):
-    """The settings of all five commands.
+    """The output of all five commands.
 
     Attributes:
-        json: end with one JSON object on the last line of standard output
-        out: folder of all files that are written; null: runs/evaluate/<design>/<a name>
+        json: print a JSON object as the last line
+        out: output folder; null: runs/evaluate/<design>/<a name>
         plots: draw the placement and its maps; null: only with checkpoint
     """
 
@@ -68,11 +68,11 @@ class EvaluationSettings(DesignSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlacementSettings(EvaluationSettings):
-    """The settings of the commands that take one placement.
+    """The placement of these commands.
 
     Attributes:
-        placement: the .plc or .def; null: the placement that the design comes with
-        animation: draw the macros being placed one by one; null: as plots
+        placement: .plc or .def file; null: the design's own placement
+        animation: draw an animation of placing the macros; null: as plots
     """
 
     placement: str | None = None
@@ -81,15 +81,14 @@ class PlacementSettings(EvaluationSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicySettings(EvaluationSettings):
-    """The settings of the commands that can use a trained policy.
+    """The trained policy of these commands.
 
     Attributes:
-        checkpoint: the run folder of a trained policy, or base: the one that comes with the project; design is then its
-            run's unless another is given
-        samples: placements drawn from the policy, beside the greedy one
-        soft_placer: of soft macros: force_directed, analytic or analytic_fast, for a policy's episodes also annealed or
-            none; null: its run's, and where a placement is measured, they stay
-        seed: of all that is random
+        checkpoint: run folder of a trained policy, or base, the shipped one; design defaults to its run's
+        samples: placements drawn from the policy, besides the greedy one
+        soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
+            run's, or none if a placement is measured
+        seed: random seed
     """
 
     checkpoint: str | None = None
@@ -103,9 +102,9 @@ class EvaluateConfig(PlacementSettings):
     """Settings of `evaluate`.
 
     Attributes:
-        soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: they stay
-        full: place all standard cells around the macros, and estimate their routing; needs an imported design
-        flips: mirror hard macros in place where that is cheaper
+        soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
+        full: full evaluation, for imported designs
+        flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
@@ -118,7 +117,7 @@ class TrainedCost(CostConfig, group="cost."):
     """As `CostConfig`; the cost called `TRAINED` is the one that the policy was trained on.
 
     Attributes:
-        name: trained, the cost that the policy, run or search goes by; chip or proxy
+        name: trained, the cost of the policy, run or search; chip or proxy
     """
 
     name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED
@@ -139,13 +138,13 @@ class SampleConfig(PolicySettings):
     """Settings of `sample`.
 
     Attributes:
-        settled: of this many of the cheapest placements the soft macros are annealed for the cost; 0: of none
-        flips: mirror hard macros in place where that is cheaper
-        animation: draw the macros being placed one by one; null: as plots
+        annealed: number of the cheapest placements whose soft macros are annealed for the cost
+        flips: mirror hard macros in place if that is cheaper
+        animation: draw an animation of placing the macros; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
-    settled: OrNone = 8
+    annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
     animation: bool | None = None
@@ -157,11 +156,11 @@ class SampleConfig(PolicySettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnnealSettings(PolicySettings):
-    """The settings of the commands that anneal.
+    """The budget of annealing.
 
     Attributes:
-        time: CPU seconds of each thread
-        threads: that search
+        time: CPU seconds per thread
+        threads: number of threads
     """
 
     time: float = 60.0
@@ -179,13 +178,12 @@ class SearchConfig(AnnealSettings, PlacementSettings):
     """Settings of `search`.
 
     Attributes:
-        method: refine: improve the placement, that of the design where none is given, or the policy's best samples;
-            anneal: begin with the search's own starts; mixed_size: place cells and macros together, then anneal the
-            macros among the placed cells for the time (an imported design); null: refine with placement or
-            checkpoint, else anneal
-        moves: moves of each thread, instead of time: the result then depends on the settings only
-        candidates: searches, each of `time` and with a seed of its own; of several, the full evaluation chooses (an
-            imported design)
+        method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: use the
+            search's own starts; mixed_size: place cells and macros together, then anneal the macros among the cells
+            (imported designs); null: refine with placement or checkpoint, else anneal
+        moves: moves per thread instead of time, for reproducible results
+        candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
+            designs)
     """
 
     method: Literal["refine", "anneal", "mixed_size"] | None = None
@@ -218,9 +216,9 @@ class LegaliseConfig(PlacementSettings):
     """Settings of `legalise`.
 
     Attributes:
-        spacing: µm that hard macros keep from each other and from blockages
-        blockages: rectangles that hard macros keep off: [[left, low, right, high], …] in µm
-        grid: µm; lower left corners of hard macros are put on multiples of this; 0: anywhere
+        spacing: µm between hard macros, and to blockages
+        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
+        grid: µm, of hard macros' lower left corners; 0: none
     """
 
     spacing: float = 0.0
@@ -242,12 +240,12 @@ class CompareConfig(AnnealSettings):
     """Settings of `compare`.
 
     Attributes:
-        placers: of random, greedy, anneal, mixed_size, policy, policy+refine; null: the first three, none where
-            placements are given; mixed_size needs an imported design, policy a checkpoint
-        placement: the .plc or .def files that are compared, beside the placers
-        labels: their names in tables and pictures, in the same order; by default from the files' names
-        full: place all standard cells around the macros of each placement, and estimate their routing
-        seeds: runs of each placer, from seed on
+        placers: of random, greedy, anneal, mixed_size (imported designs), policy and policy+refine (with checkpoint);
+            null: the first three, or none if placements are given
+        placement: .plc or .def files to compare, besides the placers
+        labels: their names in tables and pictures, in the same order; null: from the files' names
+        full: full evaluation of each placement
+        seeds: runs of each placer, counted from seed
     """
 
     placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None

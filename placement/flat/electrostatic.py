@@ -148,9 +148,8 @@ def place(
             f"{settings.iterations} iterations"
         )
     raise DesignError(
-        f"the cells diverged {ATTEMPTS} times, the last time at a growth of {last:.4f}: what macros, halos and "
-        f"blockages leave free may be too narrow for a density of {settings.density:g}; give cells more whitespace "
-        "between the macros"
+        f"the cells diverged {ATTEMPTS} times, the last time at a growth of {last:.4f}: the whitespace between "
+        f"macros, halos and blockages may be too narrow for a density of {settings.density:g}; leave more of it"
     )
 
 

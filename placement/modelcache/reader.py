@@ -244,7 +244,7 @@ class Source:
             except (grpc.RpcError, ValueError) as error:  # ValueError: damaged, or closed by another thread
                 self._drop(address, channel, error)
                 errors.append(_explain(address, error))
-        raise SourceFailed("; ".join(errors) or f"no cache to ask: {self._failover.describe()}")
+        raise SourceFailed("; ".join(errors) or f"no cache is available: {self._failover.describe()}")
 
     def _channel(self, address: str) -> grpc.Channel:
         with self._lock:
@@ -278,7 +278,7 @@ def _explain(address: str, error: Any) -> str:
     if error.code() == grpc.StatusCode.UNAUTHENTICATED:
         return f"the cache at {address} rejects this run's token: {error.details()}"
     if error.code() == grpc.StatusCode.UNIMPLEMENTED:
-        return f"{address} is no model cache: {error.details()}"
+        return f"{address} is not a model cache: {error.details()}"
     return f"the cache at {address} failed: {error.code().name}, {error.details()}"
 
 

@@ -16,21 +16,26 @@ Axis legend: H macros. Lengths in µm.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import itertools
 import math
 import re
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.netlist import _native
 from placement.netlist.constraints import Constraints
-from placement.netlist.design import Canvas, Orientation
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.geometry import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
+_LINES = range(10, 128)
+"""Columns, and rows, that the rule tries."""
+_GCELLS = range(500, 2501)
+_ASPECT, _TOLERANCE = 1.5, 0.05
 _SMOOTHING = 2
 """Gcells on each side over which congestion is spread: Circuit Training's default."""
 _TRACKS_PER_ROW = 27.0
@@ -38,54 +43,10 @@ _TRACKS_PER_ROW = 27.0
 _BLOCKED_LAYERS = 4
 """The number of layers, from the lowest, that macros are assumed to fill if no OBS is given."""
 _MOST_TRACKS = 10_000_000
-"""In one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
+"""The most tracks of one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
 
 
-@dataclasses.dataclass(frozen=True)
-class GridRule:
-    """The bounds of the choice.
-
-    Attributes:
-        least, most: columns and rows, each.
-        least_cells, most_cells: gcells.
-        aspect: the largest ratio of a gcell's sides.
-        tolerance: how far below the best rating a smaller grid may be, as a share of it.
-        spacing: µm between macros, which is added to their widths and heights.
-    """
-
-    least: int = 10
-    most: int = 127
-    least_cells: int = 500
-    most_cells: int = 2500
-    aspect: float = 1.5
-    tolerance: float = 0.05
-    spacing: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class GridRating:
-    """The quality of one grid.
-
-    Attributes:
-        columns, rows: of the grid.
-        empty: the share of gcells that packed macros do not touch.
-        waste_across, waste_up: the share of the spanned gcells that macros side by side leave unused.
-    """
-
-    columns: int
-    rows: int
-    empty: float
-    waste_across: float
-    waste_up: float
-
-    @property
-    def rating(self) -> float:
-        """0 to 3; larger is better."""
-        return self.empty + (1 - self.waste_across) + (1 - self.waste_up)
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerCapacity:
+class LayerCapacity(NamedTuple):
     """A routing layer: `tracks` per µm across its wires, of which macros block the share `blocked` of their area."""
 
     name: str
@@ -94,8 +55,7 @@ class LayerCapacity:
     blocked: float
 
 
-@dataclasses.dataclass(frozen=True)
-class RoutingCapacity:
+class RoutingCapacity(NamedTuple):
     """Tracks per µm.
 
     Attributes:
@@ -118,97 +78,66 @@ def canvas_of(
     *,
     columns: int | None = None,
     rows: int | None = None,
-    rule: GridRule | None = None,
     constraints: Constraints | None = None,
 ) -> tuple[Canvas, RoutingCapacity]:
-    """The canvas of a flat design, and the details of its routing capacity.
+    """The canvas of a flat design, which is its core, and the details of its routing capacity.
 
     Args:
-        design: its core becomes the canvas.
+        design: the flat netlist on its floorplan.
         columns: of the grid; None: chosen by the rule.
         rows: of the grid; None: chosen by the rule.
-        rule: bounds and tolerances; default: the published ones.
         constraints: of the flat netlist's nodes; the rule leaves their halos between macros. None: no halos.
 
     Raises:
         DesignError: the macros fit into no grid, or a layer has more than ten million tracks.
     """
+    core = design.floorplan.core
+    if columns is None or rows is None:
+        grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
+        columns, rows = columns or grid[0], rows or grid[1]
+    capacity = routing_capacity(design)
+    return Canvas(core.width, core.height, columns, rows, *capacity[:4], smoothing=_SMOOTHING), capacity
+
+
+def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
+    """The rule's columns and rows for the movable macros with their halos; without halos if these cannot be packed."""
     netlist, core = design.netlist, design.floorplan.core
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
-    if columns is None or rows is None:
-        grid = _grid(design, movable, rule or GridRule(), constraints)
-        columns, rows = columns or grid.columns, rows or grid.rows
-    capacity = routing_capacity(design)
-    canvas = Canvas(
-        width=core.width,
-        height=core.height,
-        columns=columns,
-        rows=rows,
-        routes_horizontal=capacity.horizontal,
-        routes_vertical=capacity.vertical,
-        macro_routes_horizontal=capacity.macro_horizontal,
-        macro_routes_vertical=capacity.macro_vertical,
-        smoothing=_SMOOTHING,
-    )
-    return canvas, capacity
+    turned = constraints.turned(design.placement.orientation)
+    width, height = (side[movable] for side in netlist.sides(turned))
+    across, up = (2 * halo[movable] for halo in constraints.sides(turned))
+    with contextlib.suppress(DesignError):
+        return choose_grid(core.width, core.height, width + across, height + up)
+    return choose_grid(core.width, core.height, width, height)
 
 
-def _grid(design: FlatDesign, movable: np.ndarray, rule: GridRule, constraints: Constraints | None) -> GridRating:
-    """The rule's grid for the movable macros with their halos; without halos if these cannot be packed."""
-    core, turned = design.floorplan.core, design.placement.orientation
-    if constraints is not None:
-        turned = np.where(constraints.swapped_as_allowed(turned), Orientation.E, Orientation.N)
-    width, height = (side[movable] for side in design.netlist.sides(turned))
-    if constraints is not None:
-        across, up = (2 * halo[movable] for halo in constraints.sides(turned))
-        own = np.maximum(across - rule.spacing, 0.0), np.maximum(up - rule.spacing, 0.0)
-        with contextlib.suppress(DesignError):
-            return choose_grid(core.width, core.height, width + own[0], height + own[1], rule=rule)
-    return choose_grid(core.width, core.height, width, height, rule=rule)
-
-
-def choose_grid(
-    width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray, *, rule: GridRule | None = None
-) -> GridRating:
-    """The grid for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], µm, in file order).
+def choose_grid(width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray) -> tuple[int, int]:
+    """Columns and rows for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], in file order).
 
     Raises:
         DesignError: the macros can be packed into none of the grids.
     """
-    bounds = rule or GridRule()
-    ratings = _ratings(width, height, macro_width, macro_height, bounds)
-    if not ratings:
-        raise DesignError(
-            f"{len(macro_width)} macros cannot be packed, centred in gcells, into any grid of {bounds.least_cells} to "
-            f"{bounds.most_cells} gcells on a canvas of {width:g} × {height:g} µm: give columns and rows, or more room"
-        )
-    best = max(rating.rating for rating in ratings)
-    # Ties go to the better rating, then to the order of the search, rows first.
-    good = sorted(ratings, key=lambda rating: -rating.rating)
-    good = [rating for rating in good if rating.rating >= best * (1 - bounds.tolerance)]
-    return max(good, key=lambda rating: rating.rating / (rating.columns * rating.rows))
-
-
-def _ratings(
-    width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray, rule: GridRule
-) -> list[GridRating]:
-    """Every grid within the bounds into which the macros can be packed."""
-    widths, heights = macro_width + rule.spacing, macro_height + rule.spacing
     order = np.argsort(-(macro_width * macro_height), kind="stable")
-    packed_width, packed_height = widths[order].tolist(), heights[order].tolist()
-    counts = range(rule.least, rule.most + 1)
-    across = {count: waste(widths, width / count) for count in counts}
-    up = {count: waste(heights, height / count) for count in counts}
-    ratings = []
-    for rows in counts:
-        for columns in counts:
-            aspect = (width / columns) / (height / rows)
-            if not (rule.least_cells <= columns * rows <= rule.most_cells) or max(aspect, 1 / aspect) > rule.aspect:
-                continue
-            empty = _native.empty_share(width, height, columns, rows, packed_width, packed_height, tolerance=0.0)
-            if empty >= 0:
-                ratings.append(GridRating(columns, rows, empty, across[columns], up[rows]))
-    return ratings
+    packed_width, packed_height = macro_width[order].tolist(), macro_height[order].tolist()
+    across = {count: waste(macro_width, width / count) for count in _LINES}
+    up = {count: waste(macro_height, height / count) for count in _LINES}
+    rated: list[tuple[float, int, int]] = []
+    for rows, columns in itertools.product(_LINES, repeat=2):
+        aspect = (width / columns) / (height / rows)
+        if columns * rows not in _GCELLS or max(aspect, 1 / aspect) > _ASPECT:
+            continue
+        empty = _native.empty_share(width, height, columns, rows, packed_width, packed_height, tolerance=0.0)
+        if empty >= 0:
+            rated.append((empty + (1 - across[columns]) + (1 - up[rows]), columns, rows))
+    if not rated:
+        raise DesignError(
+            f"{len(macro_width)} macros cannot be packed, centred in gcells, into any grid of {_GCELLS[0]} to "
+            f"{_GCELLS[-1]} gcells on a canvas of {width:g} × {height:g} µm: give columns and rows, or a larger core"
+        )
+    # Ties go to the better rating, then to the order of the search, rows first.
+    rated.sort(key=lambda rating: -rating[0])
+    good = [rating for rating in rated if rating[0] >= rated[0][0] * (1 - _TOLERANCE)]
+    return max(good, key=lambda rating: rating[0] / (rating[1] * rating[2]))[1:]
 
 
 def waste(sides: np.ndarray, step: float) -> float:
@@ -248,27 +177,17 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         found.append(LayerCapacity(layer.name, layer.direction is LayerDirection.VERTICAL, tracks, blocked))
     across, up = ([layer for layer in found if layer.is_vertical == is_vertical] for is_vertical in (False, True))
     if not all(any(layer.tracks > 0 for layer in direction) for direction in (across, up)):
-        return _assumed(design.floorplan, notices)
+        tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
+        notices.append(
+            f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
+            "of which macros take half"
+        )
+        return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
         notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
-    return RoutingCapacity(
-        horizontal=math.fsum(layer.tracks for layer in across),
-        vertical=math.fsum(layer.tracks for layer in up),
-        macro_horizontal=math.fsum(layer.tracks * layer.blocked for layer in across),
-        macro_vertical=math.fsum(layer.tracks * layer.blocked for layer in up),
-        layers=tuple(found),
-        notices=tuple(notices),
-    )
-
-
-def _assumed(plan: Floorplan, notices: list[str]) -> RoutingCapacity:
-    height = plan.rows.row_height or plan.core.height / 100
-    tracks = _TRACKS_PER_ROW / height
-    notices.append(
-        f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, of which "
-        "macros take half"
-    )
-    return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
+    horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
+    taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
+    return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
 
 
 def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
@@ -283,17 +202,13 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
             if layer.direction is LayerDirection.NONE
         ]
         return [layer for layer in usable if not tracked or layer.name in tracked]
-    names = sorted(tracked, key=lambda name: (_trailing_number(name), name))
+    trailing = {name: re.search(r"\d+$", name) for name in tracked}
+    names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
             f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
-
-
-def _trailing_number(name: str) -> int:
-    found = re.search(r"(\d+)$", name)
-    return int(found[1]) if found else 1_000_000
 
 
 def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:

@@ -16,6 +16,10 @@ from placement.netlist.geometry import frozen
 
 ALL_ORIENTATIONS = 0xFF
 """A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+# Row o: all orientations, o first, then those with its sides. N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
+_PREFERRED = np.array(
+    [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
+)
 LEAST_PITCH = 1e-4
 """µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
 LARGEST = 1e9
@@ -38,14 +42,16 @@ class SnapGrid:
     offset_y: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("pitch_x", "pitch_y"):
-            value = getattr(self, field)
-            if value != 0 and not LEAST_PITCH <= value <= LARGEST:
-                raise DesignError(f"grid {field}: {value} must be 0 (no grid) or at least {LEAST_PITCH:g} µm")
-        for field in ("offset_x", "offset_y"):
-            value = getattr(self, field)
-            if not abs(value) <= LARGEST:
-                raise DesignError(f"grid {field}: {value} must be a finite number of µm")
+        for axis, (pitch, offset) in zip("xy", self.axes, strict=True):
+            if pitch != 0 and not LEAST_PITCH <= pitch <= LARGEST:
+                raise DesignError(f"grid pitch_{axis}: {pitch} must be 0 (no grid) or at least {LEAST_PITCH:g} µm")
+            if not abs(offset) <= LARGEST:
+                raise DesignError(f"grid offset_{axis}: {offset} must be a finite number of µm")
+
+    @property
+    def axes(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Pitch and offset of each axis."""
+        return (self.pitch_x, self.offset_x), (self.pitch_y, self.offset_y)
 
     @property
     def is_set(self) -> bool:
@@ -100,7 +106,14 @@ class Constraints:
             )
         check_rectangles("blockages", self.blockages)
         for region in self.regions:
-            _check_region(region, len(self.halo))
+            what, nodes = f"region {region.name!r}", len(self.halo)
+            if region.is_guide:
+                raise DesignError(f"{what} is a guide, which is no constraint")
+            if not len(region.rectangles):
+                raise DesignError(f"{what} has no rectangle")
+            check_rectangles(what, region.rectangles)
+            if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
+                raise DesignError(f"{what}: every node must be in [0, {nodes})")
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -148,14 +161,11 @@ class Constraints:
         """Whether a node may have an orientation."""
         return bool(self.orientations[node] >> orientation & 1)
 
-    def swapped_as_allowed(self, orientation: np.ndarray) -> np.ndarray:
-        """Bool [N]: whether nodes with these orientations (int [N]) have swapped sides once rotated as allowed.
-
-        A node keeps its sides if one of its allowed orientations does (`turned_as_allowed`).
-        """
-        lies = orientation >= 4
-        keeps = np.where(lies, self.orientations >> 4, self.orientations & 0b1111) != 0
-        return lies == keeps
+    def turned(self, orientation: np.ndarray) -> np.ndarray:
+        """Int8 [N]: orientations (int [N]) rotated as allowed: a node keeps its own, or else its sides, if it may."""
+        preferred = _PREFERRED[orientation]
+        allowed = self.orientations[:, None] >> preferred & 1
+        return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def check_rectangles(what: str, rectangles: np.ndarray) -> None:
@@ -168,16 +178,6 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
             f"{what}: the rectangle {corners} must be [x_low, y_low, x_high, y_high] in µm, finite, with a width and a "
             "height above 0"
         )
-
-
-def _check_region(region: Region, nodes: int) -> None:
-    if region.is_guide:
-        raise DesignError(f"region {region.name!r} is a guide, which is no constraint")
-    if not len(region.rectangles):
-        raise DesignError(f"region {region.name!r} has no rectangle")
-    check_rectangles(f"region {region.name!r}", region.rectangles)
-    if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
-        raise DesignError(f"region {region.name!r}: every node must be in [0, {nodes})")
 
 
 NO_CONSTRAINTS = Constraints.none(0)

@@ -31,12 +31,19 @@ def hard_names(netlist: Netlist) -> dict[str, int]:
     return {netlist.names[node]: int(node) for node in netlist.hard}
 
 
-def matching(names: Mapping[str, int], pattern: str) -> list[int]:
-    """The nodes whose names match a pattern, in their order; `*` matches anything."""
-    if "*" not in pattern:
-        return [names[pattern]] if pattern in names else []
-    expression = re.compile(".*".join(re.escape(piece) for piece in pattern.split("*")), re.DOTALL)
-    return [node for name, node in names.items() if expression.fullmatch(name)]
+def matching(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
+    """The nodes whose names match a pattern, in their order; `*` matches anything.
+
+    Raises:
+        DesignError: there is none; `what` says who names it.
+    """
+    found = [names[pattern]] if pattern in names else []
+    if "*" in pattern:
+        expression = re.compile(".*".join(re.escape(piece) for piece in pattern.split("*")), re.DOTALL)
+        found = [node for name, node in names.items() if expression.fullmatch(name)]
+    if not found:
+        raise _Wrong(f"{what}: the netlist has no hard macro {pattern!r}", pattern)
+    return found
 
 
 def orientation_set(names: Sequence[str]) -> int:
@@ -62,28 +69,22 @@ def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constrai
 def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) -> Constraints:
     """The constraints in the text of a file; raises DesignError as `read_constraints`."""
     try:
-        values = json.loads(text)
+        return _read(json.loads(text), netlist)
     except json.JSONDecodeError as error:
         raise DesignError.at(path, error.lineno, f"no JSON: {error.msg}") from None
     except RecursionError:
         raise DesignError(f"{path}: no constraints: lists within lists without end") from None
-    try:
-        return _Reader(netlist).read(values)
-    except _Wrong as error:
-        line = _line_of(text, error.quoted)
-        raise (
-            DesignError(f"{path}: {error.message}") if line is None else DesignError.at(path, line, error.message)
-        ) from None
     except DesignError as error:
-        raise DesignError(f"{path}: {error}") from None
+        line = _line_of(text, error.quoted if isinstance(error, _Wrong) else "")
+        raise (DesignError(f"{path}: {error}") if line is None else DesignError.at(path, line, str(error))) from None
 
 
-class _Wrong(Exception):
+class _Wrong(DesignError):
     """What is wrong in a file, and a string in it that identifies the line; "": unknown."""
 
     def __init__(self, message: str, quoted: str = "") -> None:
         super().__init__(message)
-        self.message, self.quoted = message, quoted
+        self.quoted = quoted
 
 
 def _line_of(text: str, quoted: str) -> int | None:
@@ -94,109 +95,88 @@ def _line_of(text: str, quoted: str) -> int | None:
     return None
 
 
-class _Reader:
-    """Reads the values of one file."""
+def _read(values: Any, netlist: Netlist) -> Constraints:
+    if not isinstance(values, dict):
+        raise _Wrong("must be an object of constraints: {…}")
+    _check_keys(values, _KEYS, "the file")
+    if values.get("form", _FORMAT_VERSION) != _FORMAT_VERSION:
+        raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORMAT_VERSION}", "form")
+    names, every = hard_names(netlist), list(Orientation.__members__)
+    halo, allowed = np.zeros((netlist.num_nodes, 2)), np.full(netlist.num_nodes, ALL_ORIENTATIONS)
+    for pattern, sides in _object("halos", values.get("halos", {})).items():
+        both = _pair(pattern, sides)
+        if not all(0 <= side < np.inf for side in both):
+            raise _Wrong(f"halos: {pattern!r} has {list(both)}; must be finite and at least 0 µm", pattern)
+        halo[matching(names, pattern, "halos")] = both
+    for pattern, turns in _object("orientations", values.get("orientations", {})).items():
+        if not _list(pattern, turns) or any(turn not in every for turn in turns):
+            known = ", ".join(every)
+            raise _Wrong(f"orientations: {pattern!r} has {turns!r}; must be at least one of {known}", pattern)
+        allowed[matching(names, pattern, "orientations")] = orientation_set(turns)
+    grid = _object("grid", values.get("grid", {}))
+    _check_keys(grid, ("pitch", "offset"), "grid")
+    return Constraints(
+        halo=halo,
+        blockages=_rectangles("blockages", values.get("blockages", [])),
+        regions=tuple(_region(one, names) for one in _list("regions", values.get("regions", []))),
+        orientations=allowed,
+        grid=SnapGrid(*_pair("pitch", grid.get("pitch", [0, 0])), *_pair("offset", grid.get("offset", [0, 0]))),
+        port_keepout=_number("port_keepout", values.get("port_keepout", 0.0)),
+    )
 
-    def __init__(self, netlist: Netlist) -> None:
-        self.netlist, self.names = netlist, hard_names(netlist)
 
-    def read(self, values: Any) -> Constraints:
-        if not isinstance(values, dict):
-            raise _Wrong("must be an object of constraints: {…}")
-        self.check_keys(values, _KEYS, "the file")
-        if values.get("form", _FORMAT_VERSION) != _FORMAT_VERSION:
-            raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORMAT_VERSION}", "form")
-        return Constraints(
-            halo=self.halos(values.get("halos", {})),
-            blockages=self.rectangles("blockages", values.get("blockages", [])),
-            regions=tuple(self.region(one) for one in self.listed("regions", values.get("regions", []))),
-            orientations=self.orientations(values.get("orientations", {})),
-            grid=self.grid(values.get("grid", {})),
-            port_keepout=self.number("port_keepout", values.get("port_keepout", 0.0)),
-        )
+def _region(values: Any, names: Mapping[str, int]) -> Region:
+    _check_keys(_object("regions", values), _REGION_KEYS, "a region")
+    name, exclusive = values.get("name"), values.get("exclusive", False)
+    if not isinstance(name, str) or not name:
+        raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
+    nodes: list[int] = []
+    for pattern in _list(name, values.get("macros", [])):
+        if not isinstance(pattern, str):
+            raise _Wrong(f"region {name!r}: the macro {pattern!r} must be a text", name)
+        nodes += matching(names, pattern, f"region {name!r}")
+    if not isinstance(exclusive, bool):
+        raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
+    rectangles = _rectangles(name, values.get("rectangles", []))
+    return Region(name, rectangles, np.unique(np.array(nodes, dtype=np.int32)), is_exclusive=exclusive)
 
-    def check_keys(self, values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
-        unknown = next((key for key in values if key not in keys), None)
-        if unknown is not None:
-            raise _Wrong(f"{what} has the unknown key {unknown!r}; known are {', '.join(keys)}", unknown)
 
-    def mapping(self, what: str, values: Any) -> dict[str, Any]:
-        if not isinstance(values, dict):
-            raise _Wrong(f"{what}: {values!r} must be an object {{name: …}}", what)
-        return values
+def _check_keys(values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
+    unknown = next((key for key in values if key not in keys), None)
+    if unknown is not None:
+        raise _Wrong(f"{what} has the unknown key {unknown!r}; known are {', '.join(keys)}", unknown)
 
-    def listed(self, what: str, values: Any) -> list[Any]:
-        if not isinstance(values, list):
-            raise _Wrong(f"{what}: {values!r} must be a list", what)
-        return values
 
-    def number(self, what: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise _Wrong(f"{what}: {value!r} must be a number", what)
-        try:
-            return float(value)
-        except OverflowError:
-            raise _Wrong(f"{what}: a number of more than 300 digits is too large", what) from None
+def _object(what: str, values: Any) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise _Wrong(f"{what}: {values!r} must be an object {{name: …}}", what)
+    return values
 
-    def pair(self, what: str, values: Any) -> tuple[float, float]:
-        if len(self.listed(what, values)) != 2:
-            raise _Wrong(f"{what}: {values!r} must be two numbers, [x, y]", what)
-        return self.number(what, values[0]), self.number(what, values[1])
 
-    def nodes(self, what: str, pattern: str) -> list[int]:
-        found = matching(self.names, pattern)
-        if not found:
-            raise _Wrong(f"{what}: the netlist has no hard macro {pattern!r}", pattern)
-        return found
+def _list(what: str, values: Any, length: int | None = None, right: str = "a list") -> list[Any]:
+    if not isinstance(values, list) or length not in (None, len(values)):
+        raise _Wrong(f"{what}: {values!r} must be {right}", what)
+    return values
 
-    def halos(self, values: Any) -> np.ndarray:
-        halo = np.zeros((self.netlist.num_nodes, 2))
-        for pattern, sides in self.mapping("halos", values).items():
-            both = self.pair(pattern, sides)
-            if not all(0 <= side < np.inf for side in both):
-                raise _Wrong(f"halos: {pattern!r} has {list(both)}; must be finite and at least 0 µm", pattern)
-            halo[self.nodes("halos", pattern)] = both
-        return halo
 
-    def orientations(self, values: Any) -> np.ndarray:
-        allowed = np.full(self.netlist.num_nodes, ALL_ORIENTATIONS)
-        every = [orientation.name for orientation in Orientation]
-        for pattern, names in self.mapping("orientations", values).items():
-            if not self.listed(pattern, names) or any(name not in every for name in names):
-                known = ", ".join(every)
-                raise _Wrong(f"orientations: {pattern!r} has {names!r}; must be at least one of {known}", pattern)
-            allowed[self.nodes("orientations", pattern)] = orientation_set(names)
-        return allowed
+def _number(what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _Wrong(f"{what}: {value!r} must be a number", what)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _Wrong(f"{what}: a number of more than 300 digits is too large", what) from None
 
-    def rectangles(self, what: str, values: Any) -> np.ndarray:
-        rows = []
-        for corners in self.listed(what, values):
-            if len(self.listed(what, corners)) != 4:
-                raise _Wrong(f"{what}: {corners!r} must be [x_low, y_low, x_high, y_high]", what)
-            rows.append([self.number(what, corner) for corner in corners])
-        return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
-    def region(self, values: Any) -> Region:
-        self.check_keys(self.mapping("regions", values), _REGION_KEYS, "a region")
-        name = values.get("name")
-        if not isinstance(name, str) or not name:
-            raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
-        nodes: list[int] = []
-        for pattern in self.listed(name, values.get("macros", [])):
-            if not isinstance(pattern, str):
-                raise _Wrong(f"region {name!r}: the macro {pattern!r} must be a text", name)
-            nodes += self.nodes(f"region {name!r}", pattern)
-        exclusive = values.get("exclusive", False)
-        if not isinstance(exclusive, bool):
-            raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
-        rectangles = self.rectangles(name, values.get("rectangles", []))
-        return Region(name, rectangles, np.unique(np.array(nodes, dtype=np.int32)), is_exclusive=exclusive)
+def _pair(what: str, values: Any) -> tuple[float, float]:
+    x, y = _list(what, values, 2, "two numbers, [x, y]")
+    return _number(what, x), _number(what, y)
 
-    def grid(self, values: Any) -> SnapGrid:
-        self.check_keys(self.mapping("grid", values), ("pitch", "offset"), "grid")
-        pitch = self.pair("pitch", values.get("pitch", [0, 0]))
-        offset = self.pair("offset", values.get("offset", [0, 0]))
-        return SnapGrid(*pitch, *offset)
+
+def _rectangles(what: str, values: Any) -> np.ndarray:
+    right = "[x_low, y_low, x_high, y_high]"
+    rows = [[_number(what, side) for side in _list(what, corners, 4, right)] for corners in _list(what, values)]
+    return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
 
 def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
@@ -226,10 +206,10 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
         for region in constraints.regions
     ]
     entries = [f'"form": {_FORMAT_VERSION}']
-    entries += _object("halos", halos, len(names))
-    entries += _list("blockages", constraints.blockages.tolist())
-    entries += _list("regions", regions)
-    entries += _object("orientations", allowed, len(names))
+    entries += _by_name("halos", halos, len(names))
+    entries += _lines("blockages", "[]", [json.dumps(corners) for corners in constraints.blockages.tolist()])
+    entries += _lines("regions", "[]", [json.dumps(region, ensure_ascii=False) for region in regions])
+    entries += _by_name("orientations", allowed, len(names))
     if grid.is_set:
         pitch, offset = [grid.pitch_x, grid.pitch_y], [grid.offset_x, grid.offset_y]
         entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
@@ -238,18 +218,14 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 
-def _object(key: str, values: Mapping[str, Any], count: int) -> list[str]:
+def _by_name(key: str, values: Mapping[str, Any], count: int) -> list[str]:
     """A key and its object; `*` represents all of `count` names if they have the same value."""
-    if not values:
-        return []
     different = {json.dumps(value) for value in values.values()}
     if len(different) == 1 and len(values) == count:
         return [f'"{key}": {{"*": {different.pop()}}}']
     lines = [f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value)}" for name, value in values.items()]
-    return [f'"{key}": {{\n  ' + ",\n  ".join(lines) + "\n }"]
+    return _lines(key, "{}", lines)
 
 
-def _list(key: str, values: Sequence[Any]) -> list[str]:
-    if not values:
-        return []
-    return [f'"{key}": [\n  ' + ",\n  ".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n ]"]
+def _lines(key: str, brackets: str, lines: Sequence[str]) -> list[str]:
+    return [f'"{key}": {brackets[0]}\n  ' + ",\n  ".join(lines) + f"\n {brackets[1]}"] if lines else []

@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import functools
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -78,12 +79,18 @@ def _check_range(what: str, values: np.ndarray, least: float) -> None:
         raise DesignError(f"{what}: {values[index]} (index {index}) must be in [{least:g}, {LARGEST:g}]")
 
 
-def _column(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """A read-only contiguous copy of `array`; raises DesignError on another shape."""
-    result = frozen(array, dtype)
-    if result.shape != shape:
-        raise DesignError(f"{what}: shape {result.shape}, expected {shape}")
-    return result
+def _set_columns(owner: object, columns: Mapping[str, tuple[type, int]]) -> None:
+    """Replaces fields by read-only contiguous copies of a dtype and a length; raises DesignError for another shape."""
+    for field, (dtype, length) in columns.items():
+        array = frozen(getattr(owner, field), dtype)
+        if array.shape != (length,):
+            raise DesignError(f"{field}: shape {array.shape}, expected {(length,)}")
+        object.__setattr__(owner, field, array)
+
+
+def _check_indices(field: str, indices: np.ndarray, count: int) -> None:
+    if len(indices) and not (0 <= indices.min() <= indices.max() < count):
+        raise DesignError(f"{field}: every value must be in [0, {count})")
 
 
 def _counted(netlist: Netlist) -> str:
@@ -133,33 +140,24 @@ class Netlist:
 
     def __post_init__(self) -> None:
         nodes, pins, nets = len(self.names), len(self.pin_node), len(self.net_weight)
-        shapes = {
+        columns = {
+            **dict.fromkeys(("width", "height"), (np.float64, nodes)),
+            **dict.fromkeys(("pin_dx", "pin_dy"), (np.float64, pins)),
             "kind": (np.int8, nodes),
-            "width": (np.float64, nodes),
-            "height": (np.float64, nodes),
             "file_index": (np.int32, nodes),
             "pin_node": (np.int32, pins),
-            "pin_dx": (np.float64, pins),
-            "pin_dy": (np.float64, pins),
             "net_weight": (np.float64, nets),
             "net_start": (np.int32, nets + 1),
             "net_pins": (np.int32, len(self.net_pins)),
         }
-        for field, (dtype, length) in shapes.items():
-            object.__setattr__(self, field, _column(getattr(self, field), dtype, (length,), field))
-        self._check()
-
-    def _check(self) -> None:
-        if len(set(self.names)) != len(self.names):
+        _set_columns(self, columns)
+        if len(set(self.names)) != nodes:
             raise DesignError("node names are not unique")
-        for field in ("width", "height", "net_weight"):
-            _check_range(field, getattr(self, field), 0)
-        for field in ("pin_dx", "pin_dy"):
-            _check_range(field, getattr(self, field), -LARGEST)
-        if len(self.pin_node) and not (0 <= self.pin_node.min() <= self.pin_node.max() < self.num_nodes):
-            raise DesignError(f"pin_node: every index must be in [0, {self.num_nodes})")
-        if len(self.net_pins) and not (0 <= self.net_pins.min() <= self.net_pins.max() < self.num_pins):
-            raise DesignError(f"net_pins: every index must be in [0, {self.num_pins})")
+        for field, (dtype, _) in columns.items():
+            if dtype is np.float64:
+                _check_range(field, getattr(self, field), -LARGEST if field.startswith("pin") else 0)
+        _check_indices("pin_node", self.pin_node, nodes)
+        _check_indices("net_pins", self.net_pins, pins)
         starts = self.net_start
         if starts[0] != 0 or starts[-1] != len(self.net_pins) or (np.diff(starts) < 1).any():
             raise DesignError("net_start: must rise from 0 to the number of net pins, each net having a driver")
@@ -187,6 +185,12 @@ class Netlist:
         """Width and height of every node in its orientation (int [N]), float64 [N] each, µm."""
         turned = orientation >= Orientation.E
         return np.where(turned, self.height, self.width), np.where(turned, self.width, self.height)
+
+    def boxes(self, placement: Placement, nodes: np.ndarray) -> np.ndarray:
+        """float64 [K, 4], µm: left, low, right and high of `nodes` (int [K]) as placed."""
+        half = np.stack(self.sides(placement.orientation), axis=1)[nodes] / 2
+        centres = np.stack((placement.x[nodes], placement.y[nodes]), axis=1)
+        return np.concatenate((centres - half, centres + half), axis=1)
 
     @functools.cached_property
     def hard(self) -> np.ndarray:
@@ -234,14 +238,11 @@ class Canvas:
     overlap_threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("width", "height", "routes_horizontal", "routes_vertical"):
-            value = getattr(self, field)
-            if not SMALLEST <= value <= LARGEST:
-                raise DesignError(f"canvas {field}: {value} must be a number in [{SMALLEST:g}, {LARGEST:g}]")
-        for field in ("macro_routes_horizontal", "macro_routes_vertical", "overlap_threshold"):
-            value = getattr(self, field)
-            if not 0 <= value <= LARGEST:
-                raise DesignError(f"canvas {field}: {value} must be a number in [0, {LARGEST:g}]")
+        above_zero = ("width", "height", "routes_horizontal", "routes_vertical")
+        for field in (*above_zero, "macro_routes_horizontal", "macro_routes_vertical", "overlap_threshold"):
+            value, least = getattr(self, field), SMALLEST if field in above_zero else 0
+            if not least <= value <= LARGEST:
+                raise DesignError(f"canvas {field}: {value} must be a number in [{least:g}, {LARGEST:g}]")
         for field, least in (("columns", 1), ("rows", 1), ("smoothing", 0)):
             value = getattr(self, field)
             if int(value) != value or not least <= value < 2**31:
@@ -291,15 +292,11 @@ class Placement:
     fixed: np.ndarray
 
     def __post_init__(self) -> None:
-        shape = (len(self.x),)
-        for field, dtype in (("x", np.float64), ("y", np.float64), ("orientation", np.int8)):
-            object.__setattr__(self, field, _column(getattr(self, field), dtype, shape, field))
-        for field in ("placed", "fixed"):
-            object.__setattr__(self, field, _column(getattr(self, field), np.bool_, shape, field))
+        dtypes = {"x": np.float64, "y": np.float64, "orientation": np.int8, "placed": np.bool_, "fixed": np.bool_}
+        _set_columns(self, {field: (dtype, len(self.x)) for field, dtype in dtypes.items()})
         for field in ("x", "y"):
             _check_range(f"placement {field}", getattr(self, field), -LARGEST)
-        if len(self.x) and not (0 <= self.orientation.min() <= self.orientation.max() < len(Orientation)):
-            raise DesignError(f"placement: every orientation must be in [0, {len(Orientation)})")
+        _check_indices("placement orientation", self.orientation, len(Orientation))
 
     def __repr__(self) -> str:
         return f"Placement({len(self.x):,} nodes, {int(self.placed.sum()):,} placed, {int(self.fixed.sum()):,} fixed)"
@@ -307,9 +304,7 @@ class Placement:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):
             return NotImplemented
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in dataclasses.fields(self)
-        )
+        return all(np.array_equal(value, getattr(other, field)) for field, value in vars(self).items())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -329,7 +324,6 @@ class Design:
         netlist: the nodes and nets.
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes are always located as in it.
-        order: the movable hard macros in the order in which an episode places them; None: by area.
         constraints: what the macros must satisfy; default: nothing.
         action_scale: how many times finer than the gcells the grid of actions is along each side. An episode places
             macros at the centres of its cells.
@@ -344,16 +338,15 @@ class Design:
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), `order` is not a permutation of the movable hard
-            macros, the grid of actions is too fine, or the constraints are of another number of nodes, allow a macro no
-            orientation, or have a region with a node that is no hard macro.
+            the canvas (total area, or one macro larger than it), the grid of actions is too fine, or the constraints
+            are of another number of nodes, allow a macro no orientation, or have a region with a node that is no hard
+            macro.
     """
 
     name: str
     netlist: Netlist
     canvas: Canvas
     initial: Placement
-    order: tuple[int, ...] | None = None
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
     off_grid: bool = False
@@ -381,18 +374,12 @@ class Design:
             raise DesignError(
                 f"the hard macros cover {area:.1f} µm², more than the canvas's {canvas.width * canvas.height:.1f} µm²"
             )
-        if self.order is not None and sorted(self.order) != sorted(netlist.hard[~self.initial.fixed[netlist.hard]]):
-            raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
         if self.action_scale < 1:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
         if self.pdn_channel is not None and not 0 <= self.pdn_channel < math.inf:
             raise DesignError(f"pdn_channel: {self.pdn_channel} must be at least 0 µm")
         _ = self.action_canvas  # raises if the grid is too fine
         self._check_constraints()
-
-    def __repr__(self) -> str:
-        canvas = f"{self.canvas.width:g} × {self.canvas.height:g} µm, {self.canvas.columns} × {self.canvas.rows} gcells"
-        return f"Design({self.name!r}, {_counted(self.netlist)}, {canvas})"
 
     def _check_constraints(self) -> None:
         netlist, constraints = self.netlist, self.constraints
@@ -405,6 +392,10 @@ class Design:
             other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
             if len(other):
                 raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
+
+    def __repr__(self) -> str:
+        canvas = f"{self.canvas.width:g} × {self.canvas.height:g} µm, {self.canvas.columns} × {self.canvas.rows} gcells"
+        return f"Design({self.name!r}, {_counted(self.netlist)}, {canvas})"
 
     @functools.cached_property
     def own_pdn_channel(self) -> float:
@@ -425,10 +416,9 @@ class Design:
 
     @functools.cached_property
     def _as_allowed(self) -> np.ndarray:
-        """Int [N]: E for a node whose sides are swapped, else N, once movable nodes are rotated as allowed."""
-        turned = self.initial.orientation
-        swapped = np.where(self.initial.fixed, turned >= Orientation.E, self.constraints.swapped_as_allowed(turned))
-        return np.where(swapped, Orientation.E, Orientation.N)
+        """Int [N]: the orientations once movable nodes are rotated as allowed."""
+        before = self.initial.orientation
+        return np.where(self.initial.fixed, before, self.constraints.turned(before))
 
     @functools.cached_property
     def own_action_scale(self) -> int:
@@ -450,10 +440,8 @@ class Design:
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:
-        """int32 [T]: the movable hard macros as an episode places them: `order`, or largest first, then by name."""
-        if self.order is not None:
-            return np.array(self.order, dtype=np.int32)
+        """int32 [T]: the movable hard macros as an episode places them: largest first, then by name."""
         netlist = self.netlist
-        movable = [int(node) for node in netlist.hard if not self.initial.fixed[node]]
+        movable = netlist.hard[~self.initial.fixed[netlist.hard]].tolist()
         movable.sort(key=lambda node: (-netlist.width[node] * netlist.height[node], netlist.names[node]))
         return np.array(movable, dtype=np.int32)

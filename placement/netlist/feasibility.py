@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.geometry import LEAST, clipped, complement, grown, merged_in_line, union_area
+from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
 
 TOLERANCE = LEAST
 """µm: lengths that differ by a rounding error are equal, as in the engine."""
@@ -110,11 +109,7 @@ def _keep_outs(design: Design) -> KeepOuts:
 
 
 def ready(design: Design) -> Design:
-    """The design with its movable macros rotated as allowed, as training, search and legalising need it.
-
-    Raises:
-        DesignError: as `check_constraints`.
-    """
+    """As `turned_design`, for training, search and legalising; raises DesignError as `check_constraints`."""
     check_constraints(design)
     return turned_design(design)
 
@@ -130,13 +125,8 @@ def turned_as_allowed(design: Design, placement: Placement) -> Placement:
 
     A macro that must be rotated keeps its centre, and its sides if possible.
     """
-    constraints, orientation = design.constraints, placement.orientation.copy()
-    for node in design.placing_order.tolist():
-        before = int(orientation[node])
-        if not constraints.allows(node, before):
-            # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
-            others = sorted(Orientation, key=lambda other: (other // 4 != before // 4, other))
-            orientation[node] = next(other for other in others if constraints.allows(node, other))
+    orientation, movable = placement.orientation.copy(), design.placing_order
+    orientation[movable] = design.constraints.turned(placement.orientation)[movable]
     if np.array_equal(orientation, placement.orientation):
         return placement
     return dataclasses.replace(placement, orientation=orientation)
@@ -180,12 +170,7 @@ def _check_areas(design: Design) -> None:
         members = [node for node in region.nodes.tolist() if not design.initial.fixed[node]]
         inside = clipped(region.rectangles, canvas.width, canvas.height)
         space = union_area(grown(inside, _largest_halo(design, members)))
-        needed = _area(design, members)
-        if needed > space * (1 + TOLERANCE):
-            raise DesignError(
-                f"{design.name}: region {region.name!r} has room for {space:.1f} µm² of macros and halos; "
-                f"{_named(design, members)} need {needed:.1f} µm²"
-            )
+        _check_area(design, members, space, f"region {region.name!r}", "")
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
     blocked = kept.rectangles[kept.kind != KeepOutKind.REGION]
@@ -193,11 +178,22 @@ def _check_areas(design: Design) -> None:
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
-    needed = _area(design, movable)
+    _check_area(design, movable, space, "the canvas", " beside blockages and fixed macros")
+
+
+def _check_area(design: Design, nodes: list[int], space: float, where: str, beside: str) -> None:
+    """Raises DesignError if macros with their halos need more than `space` µm².
+
+    Macros without a halo may overlap by the threshold.
+    """
+    halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
+    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
+    sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
+    needed = float(np.prod(sides, axis=1).sum())
     if needed > space * (1 + TOLERANCE):
         raise DesignError(
-            f"{design.name}: the canvas has room for {space:.1f} µm² of macros and halos beside blockages and fixed "
-            f"macros; {_named(design, movable)} need {needed:.1f} µm²"
+            f"{design.name}: {where} has room for {space:.1f} µm² of macros and halos{beside}; "
+            f"{_named(design, nodes)} need {needed:.1f} µm²"
         )
 
 
@@ -207,14 +203,6 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
     if (design.constraints.orientations[nodes] >> 4).any():
         halo = np.concatenate((halo, halo[:, ::-1]))
     return (float(halo[:, 0].max(initial=0.0)), float(halo[:, 1].max(initial=0.0)))
-
-
-def _area(design: Design, nodes: list[int]) -> float:
-    """µm² of some macros with their halos; macros without a halo may overlap by the threshold."""
-    halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
-    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
-    sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
-    return float(np.prod(sides, axis=1).sum())
 
 
 def _without_place(design: Design) -> list[int]:
@@ -244,61 +232,47 @@ def _has_place(design: Design, node: int, swapped: bool) -> bool:
     kept = keep_outs(design)
     taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, halo)))
     taken = taken - np.concatenate((size, np.zeros(2)))
-    pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
     tried = []
     for axis, extent in ((0, canvas.width), (1, canvas.height)):
-        places = np.concatenate(([0.0], taken[:, 2 + axis]))
-        if pitches[axis] > 0:
-            steps = np.ceil((places - TOLERANCE - offsets[axis]) / pitches[axis])
-            places = offsets[axis] + pitches[axis] * steps
+        places, (pitch, offset) = np.concatenate(([0.0], taken[:, 2 + axis])), grid.axes[axis]
+        if pitch > 0:
+            places = offset + pitch * np.ceil((places - TOLERANCE - offset) / pitch)
         places = places[(places >= -TOLERANCE) & (places <= extent - size[axis] + TOLERANCE)]
         tried.append(np.unique(places))
     xs, ys = tried
-    if not len(xs) or not len(ys):
-        return False
-    counts = np.zeros((len(xs) + 1, len(ys) + 1), dtype=np.int32)
     left = np.searchsorted(xs, taken[:, 0] + TOLERANCE, side="right")
     right = np.searchsorted(xs, taken[:, 2] - TOLERANCE, side="left")
     low = np.searchsorted(ys, taken[:, 1] + TOLERANCE, side="right")
     high = np.searchsorted(ys, taken[:, 3] - TOLERANCE, side="left")
     some = (left < right) & (low < high)
-    for begin, end, sign in ((left, low, 1), (right, high, 1), (left, high, -1), (right, low, -1)):
-        np.add.at(counts, (begin[some], end[some]), sign)
-    return bool((counts.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] == 0).any())
+    return not covered(left[some], right[some], low[some], high[some], (len(xs) + 1, len(ys) + 1)).all()
 
 
-def _fixed_macros(design: Design) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """int32 [F], the fixed hard macros; and per axis their centres, sides and halos as placed, float64 [F] each."""
+def _fixed_macros(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """int32 [F], the fixed hard macros; and their centres, half sides and halos as placed, float64 [F, 2] each."""
     initial, netlist = design.initial, design.netlist
     fixed = netlist.hard[initial.fixed[netlist.hard]]
-    sides, halos = netlist.sides(initial.orientation), design.constraints.sides(initial.orientation)
-    axes = zip((initial.x, initial.y), sides, halos, strict=True)
-    return fixed, [(centre[fixed], side[fixed], halo[fixed]) for centre, side, halo in axes]
+    pairs = ((initial.x, initial.y), netlist.sides(initial.orientation), design.constraints.sides(initial.orientation))
+    centre, side, halo = (np.stack(pair, axis=1)[fixed] for pair in pairs)
+    return fixed, centre, side / 2, halo
 
 
 def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
     """The area that fixed hard macros take from a macro with a halo (x, y), float64 [K, 4]."""
-    bounds = []
-    for (centre, side, other), own in zip(_fixed_macros(design)[1], halo, strict=True):
-        gap = own + other
-        reach = side / 2 + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        bounds.append((centre - reach, centre + reach))
-    (left, right), (low, high) = bounds
-    boxes = np.stack((left, low, right, high), axis=1)
-    return boxes[(boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])]
+    _, centre, half, own = _fixed_macros(design)
+    gap = own + halo
+    reach = half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    boxes = np.concatenate((centre - reach, centre + reach), axis=1)
+    return boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
 
 
 def _too_close(design: Design) -> list[str]:
     """A notice if fixed macros are closer to each other than their halos allow."""
-    fixed, axes = _fixed_macros(design)
-    meets = np.ones((len(fixed), len(fixed)), dtype=bool)
-    has_halo = np.zeros_like(meets)
-    for centre, side, halo in axes:
-        half, gap = side / 2, halo[:, None] + halo
-        reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        meets &= np.abs(centre[:, None] - centre) < reach - TOLERANCE
-        has_halo |= gap > 0
-    pairs = np.argwhere(np.triu(meets & has_halo, 1))
+    fixed, centre, half, halo = _fixed_macros(design)
+    gap = halo[:, None] + halo
+    reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    meets = (np.abs(centre[:, None] - centre) < reach - TOLERANCE).all(axis=2) & (gap > 0).any(axis=2)
+    pairs = np.argwhere(np.triu(meets, 1))
     if not len(pairs):
         return []
     one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
@@ -310,27 +284,21 @@ def _violated_by_fixed(design: Design) -> list[str]:
     """What fixed macros violate, apart from distances between macros."""
     initial, netlist, constraints = design.initial, design.netlist, design.constraints
     kept, found = keep_outs(design), []
-    width, height = netlist.sides(initial.orientation)
+    fixed, *_ = _fixed_macros(design)
     places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
-    for node in _fixed_macros(design)[0].tolist():
+    for node, (*low, right, top) in zip(fixed.tolist(), netlist.boxes(initial, fixed), strict=True):
         name = netlist.names[node]
-        low = np.array([initial.x[node] - width[node] / 2, initial.y[node] - height[node] / 2])
-        high = low + np.array([width[node], height[node]])
         items = kept.of(node)
         boxes = kept.rectangles[items]
-        meets = (np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
+        meets = (np.minimum((right, top), boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
         found += [f"fixed macro {name!r} is {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
         if not constraints.allows(node, int(initial.orientation[node])):
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
             turned = Orientation(int(initial.orientation[node])).name
             found.append(f"fixed macro {name!r} has orientation {turned}; allowed: {allowed}")
-        if not _on_grid(low, constraints.grid):
+        if any(
+            pitch > 0 and abs(at - offset - pitch * round((at - offset) / pitch)) > TOLERANCE
+            for at, (pitch, offset) in zip(low, constraints.grid.axes, strict=True)
+        ):
             found.append(f"fixed macro {name!r} is off the snapping grid")
     return found
-
-
-def _on_grid(corner: np.ndarray, grid: SnapGrid) -> bool:
-    for at, pitch, offset in ((corner[0], grid.pitch_x, grid.offset_x), (corner[1], grid.pitch_y, grid.offset_y)):
-        if pitch > 0 and abs(at - offset - pitch * round((at - offset) / pitch)) > TOLERANCE:
-            return False
-    return True

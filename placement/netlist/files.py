@@ -7,7 +7,9 @@ import dataclasses
 import gzip
 import hashlib
 import io
+import math
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterable
@@ -60,6 +62,20 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
         raise DesignError.at(path, line, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
 
 
+def stem(path: str | os.PathLike[str]) -> str:
+    """The name of a file without its folder and its suffixes `.aux`, `.pb`, `.txt`, `.gz`."""
+    return re.sub(r"(\.aux|(\.pb)?(\.txt)?(\.gz)?)$", "", Path(path).name)
+
+
+def finite(text: str) -> float | None:
+    """A finite number written in ASCII, or None."""
+    try:
+        value = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
 def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Writes `data` to `path` entirely or not at all: under a temporary name beside it, then renamed.
 
@@ -92,20 +108,17 @@ def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
     _check_takes_files(existing, f"{key}={folder}: cannot be written")
 
 
-def check_output_file(key: str, file: str | os.PathLike[str], *, makes_folder: bool = False) -> None:
+def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
     """Raises DesignError if the file that the setting `key` names cannot be written; writes nothing.
 
-    The file need not exist. Its folder must exist, unless whoever writes creates it (`makes_folder`).
+    The file need not exist, but its folder must.
     """
     path, rejected = Path(file), f"{key}={file}: cannot be written"
     if os.path.isdir(path):
         raise DesignError(f"{rejected}: a folder is there, where a file is to be")
-    if makes_folder:
-        check_output_folder(key, path.parent)
-    elif not os.path.lexists(path.parent):
+    if not os.path.lexists(path.parent):
         raise DesignError(f"{rejected}: there is no folder {path.parent}")
-    else:
-        _check_takes_files(path.parent, rejected)
+    _check_takes_files(path.parent, rejected)
 
 
 def _check_takes_files(folder: Path, rejected: str) -> None:

@@ -30,17 +30,14 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 FLAT_NAME = "flat.npz"
 STRAYED = 1.5
 """Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
-DAMAGED_NPZ = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+_DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 """What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
 _FORMAT_VERSION = 1
-_NETLIST = [field.name for field in dataclasses.fields(Netlist) if field.name != "names"]
-_PLACEMENT = [field.name for field in dataclasses.fields(Placement)]
-_ROWS = [field.name for field in dataclasses.fields(Rows)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MacroArray:
-    """Macros of one size that are placed, mirrored and rotated as one node of the netlist. All arrays are read-only.
+    """Macros of one size that are placed, mirrored and rotated as one node of the netlist.
 
     Attributes:
         node: the node of the flat netlist that represents them.
@@ -62,8 +59,10 @@ class MacroArray:
     dy: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dx", frozen(self.dx, np.float64))
-        object.__setattr__(self, "dy", frozen(self.dy, np.float64))
+        for field in ("names", "written_names"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        for field in ("dx", "dy"):
+            object.__setattr__(self, field, frozen(getattr(self, field), np.float64))
         count = len(self.names)
         if count < 2 or {len(self.written_names), len(self.dx), len(self.dy)} != {count}:
             raise DesignError(
@@ -79,8 +78,7 @@ class MacroArray:
         """float64 [M, 4, 2]: the corners of the macros' boxes if the array's centre is (x, y)."""
         centres = np.stack(self.members_at(x, y, orientation), axis=1)
         half = np.array([self.width, self.height]) / 2
-        if Orientation(orientation).swaps_sides:
-            half = half[::-1]
+        half = half[::-1] if Orientation(orientation).swaps_sides else half
         return centres[:, None] + half * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 
     def place_of(
@@ -187,15 +185,14 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
         raise DesignError(f"node {broken!r}: a name must not hold a line break")
     arrays: dict[str, np.ndarray] = {
         "names": _bytes("\n".join(netlist.names)),
-        "header": _bytes(json.dumps(_header(design))),
+        "header": _bytes(json.dumps(_header(design), default=lambda direction: direction.value)),
         "master": design.master,
         "halo_node": plan.halo_node,
         "halo": plan.halo,
     }
-    for prefix, fields, owner in (
-        ("netlist", _NETLIST, netlist), ("placement", _PLACEMENT, design.placement), ("rows", _ROWS, plan.rows)
-    ):  # fmt: skip
-        arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in fields}
+    for prefix, owner in (("netlist", netlist), ("placement", design.placement), ("rows", plan.rows)):
+        columns = (field.name for field in dataclasses.fields(owner) if field.name != "names")
+        arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in columns}
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
     write_whole(path, out.getvalue())
@@ -220,28 +217,37 @@ def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
     """
     if Path(path).is_dir():
         path = require_flat(path)
+    arrays = read_npz(path, "flat design")
+    try:
+        header = json.loads(arrays["header"].tobytes())
+        if header.get("form") == _FORMAT_VERSION:
+            return _design(header, arrays)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise DesignError(f"{path}: no flat design, or a damaged file: {error}") from None
+    found = header.get("form")
+    raise DesignError(f"{path}: is of form {found}; this version reads form {_FORMAT_VERSION}: import it again")
+
+
+def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
+    """The arrays of an `.npz` file that contains `what`; raises DesignError if it cannot be read or is damaged."""
     try:
         # Read whole first: np.load leaves a file open if it rejects it.
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays["header"].tobytes())
+            return {name: file[name] for name in file.files}
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except DAMAGED_NPZ as error:
-        raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
-    if not isinstance(header, dict):
-        raise DesignError(f"{path}: no flat design: its header is a {type(header).__name__}, no table of values")
-    if header.get("form") != _FORMAT_VERSION:
-        found = header.get("form")
-        raise DesignError(f"{path}: is of form {found}; this version reads form {_FORMAT_VERSION}: import it again")
-    try:
-        return _design(header, arrays)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
+    except _DAMAGED as error:
+        raise DesignError(f"{path}: no {what}, or a damaged file: {error}") from None
 
 
 def _bytes(text: str) -> np.ndarray:
     return np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+
+
+def _values(one: Any) -> list[Any]:
+    """The fields of a dataclass, arrays as lists."""
+    values = (getattr(one, field.name) for field in dataclasses.fields(one))
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _header(design: FlatDesign) -> dict[str, Any]:
@@ -251,53 +257,50 @@ def _header(design: FlatDesign) -> dict[str, Any]:
         "form": _FORMAT_VERSION,
         "name": design.name,
         "master_names": design.master_names,
-        "written_names": {str(node): name for node, name in design.written_names.items()},
-        "sources": [dataclasses.astuple(source) for source in design.sources],
+        "written_names": design.written_names,
+        "sources": [_values(source) for source in design.sources],
         "notices": design.notices,
         "units": plan.units,
-        "die": dataclasses.astuple(plan.die),
-        "core": dataclasses.astuple(plan.core),
+        "die": _values(plan.die),
+        "core": _values(plan.core),
         "manufacturing_grid": plan.manufacturing_grid,
-        "tracks": [dataclasses.astuple(tracks) for tracks in plan.tracks],
-        "blockages": [[one.rectangles.tolist(), one.layer, one.is_soft, one.density, one.node]
-                      for one in plan.blockages],
-        "regions": [[one.name, one.rectangles.tolist(), one.nodes.tolist(), one.is_guide, one.is_exclusive]
-                    for one in plan.regions],
+        "tracks": [_values(tracks) for tracks in plan.tracks],
+        "blockages": [_values(blockage) for blockage in plan.blockages],
+        "regions": [_values(region) for region in plan.regions],
         "technology_units": technology.units,
         "technology_grid": technology.manufacturing_grid,
-        "layers": [[layer.name, layer.direction.value, layer.pitch_x, layer.pitch_y, layer.width]
-                   for layer in technology.layers],
-        "sites": [dataclasses.astuple(site) for site in technology.sites.values()],
+        "layers": [_values(layer)[:-1] for layer in technology.layers],
+        "sites": [_values(site) for site in technology.sites.values()],
         "masters": [_master(technology.masters[name]) for name in design.master_names if name in technology.masters],
-        "arrays": [[one.node, one.names, one.written_names, one.width, one.height, one.dx.tolist(), one.dy.tolist()]
-                   for one in design.arrays],
-    }  # fmt: skip
+        "arrays": [_values(array) for array in design.arrays],
+    }
 
 
 def _master(master: Master) -> list[Any]:
-    shapes = (master.obstructions, master.pin_shapes) if master.is_block else ({}, {})
-    by_layer = ({layer: rectangles.tolist() for layer, rectangles in kind.items()} for kind in shapes)
     size, symmetry = (master.width, master.height), sorted(master.symmetry)
+    shapes = (master.obstructions, master.pin_shapes) if master.is_block else ({}, {})
+    by_layer = [{layer: rectangles.tolist() for layer, rectangles in kind.items()} for kind in shapes]
     return [master.name, master.kind, master.subkind, *size, symmetry, master.site, *by_layer]
 
 
 def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign:
     names = arrays["names"].tobytes().decode("utf-8")
-    columns = {name: arrays[f"netlist_{name}"] for name in _NETLIST}
+
+    def columns(prefix: str) -> dict[str, np.ndarray]:
+        return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
     return FlatDesign(
         name=header["name"],
-        netlist=Netlist(names=tuple(names.split("\n")) if names else (), **columns),
-        placement=Placement(**{name: arrays[f"placement_{name}"] for name in _PLACEMENT}),
+        netlist=Netlist(names=tuple(names.split("\n")) if names else (), **columns("netlist_")),
+        placement=Placement(**columns("placement_")),
         floorplan=Floorplan(
             units=header["units"],
             die=Rectangle(*header["die"]),
             core=Rectangle(*header["core"]),
-            rows=Rows(**{name: arrays[f"rows_{name}"] for name in _ROWS}),
+            rows=Rows(**columns("rows_")),
             tracks=tuple(Tracks(*tracks) for tracks in header["tracks"]),
-            blockages=tuple(Blockage(np.array(shape), *rest) for shape, *rest in header["blockages"]),
-            regions=tuple(
-                Region(name, np.array(shape), np.array(nodes), *rest) for name, shape, nodes, *rest in header["regions"]
-            ),
+            blockages=tuple(Blockage(*blockage) for blockage in header["blockages"]),
+            regions=tuple(Region(*region) for region in header["regions"]),
             halo_node=arrays["halo_node"],
             halo=arrays["halo"],
             manufacturing_grid=header["manufacturing_grid"],
@@ -308,27 +311,22 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
         written_names={int(node): name for node, name in header["written_names"].items()},
         sources=tuple(SourceFile(*source) for source in header["sources"]),
         notices=tuple(header["notices"]),
-        arrays=tuple(
-            MacroArray(node, tuple(names), tuple(written), width, height, np.array(dx), np.array(dy))
-            for node, names, written, width, height, dx, dy in header.get("arrays", [])
-        ),
+        arrays=tuple(MacroArray(*array) for array in header.get("arrays", [])),
     )
 
 
 def _technology(header: dict[str, Any]) -> Technology:
-    layers = [
+    layers = (
         RoutingLayer(name, LayerDirection(direction), pitch_x, pitch_y, width, number)
         for number, (name, direction, pitch_x, pitch_y, width) in enumerate(header["layers"])
-    ]
+    )
     masters = {}
     for name, kind, subkind, width, height, symmetry, site, *shapes in header["masters"]:
-        obstructions, pin_shapes = (
+        shapes = [
             MappingProxyType({layer: np.array(boxes).reshape(-1, 4) for layer, boxes in by_layer.items()})
             for by_layer in shapes
-        )
-        masters[name] = Master(
-            name, kind, subkind, width, height, frozenset(symmetry), site, (), obstructions, pin_shapes
-        )
+        ]
+        masters[name] = Master(name, kind, subkind, width, height, frozenset(symmetry), site, (), *shapes)
     return Technology(
         units=header["technology_units"],
         manufacturing_grid=header["technology_grid"],

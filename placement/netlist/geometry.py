@@ -68,11 +68,13 @@ def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarra
     inside = clipped(rectangles, width, height)
     xs = np.unique(np.concatenate(([0.0, width], inside[:, 0], inside[:, 2])))
     ys = np.unique(np.concatenate(([0.0, height], inside[:, 1], inside[:, 3])))
-    covered = _covered(inside, xs, ys)
+    left, right = np.searchsorted(xs, inside[:, 0]), np.searchsorted(xs, inside[:, 2])
+    low, high = np.searchsorted(ys, inside[:, 1]), np.searchsorted(ys, inside[:, 3])
+    taken = covered(left, right, low, high, (len(xs), len(ys)))
     free: list[tuple[float, float, float, float]] = []
     begun: dict[tuple[int, int], float] = {}  # runs of free intervals, with the y at which they begin
     for row in range(len(ys)):
-        runs = _free_runs(covered[:, row]) if row < len(ys) - 1 else []
+        runs = _free_runs(taken[:, row]) if row < len(ys) - 1 else []
         for first, last in [run for run in begun if run not in runs]:
             free.append((xs[first], begun.pop((first, last)), xs[last], ys[row]))
         for run in runs:
@@ -80,15 +82,18 @@ def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarra
     return clipped(np.array(free, dtype=np.float64).reshape(-1, 4), width, height)
 
 
-def _covered(rectangles: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
-    """Bool [X, Y]: whether each tile between the coordinates is covered; every bound is one of them."""
-    steps = np.zeros((len(xs), len(ys)), dtype=np.int32)
-    left, right = np.searchsorted(xs, rectangles[:, 0]), np.searchsorted(xs, rectangles[:, 2])
-    low, high = np.searchsorted(ys, rectangles[:, 1]), np.searchsorted(ys, rectangles[:, 3])
+def covered(
+    left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Bool [X, Y]: whether any of K rectangles, given by the indices of their bounds (int [K] each), covers each tile.
+
+    `shape` is the number of bounds on each axis, X + 1 and Y + 1.
+    """
+    steps = np.zeros(shape, dtype=np.int32)
     for x, y, sign in ((left, low, 1), (right, high, 1), (left, high, -1), (right, low, -1)):
         np.add.at(steps, (x, y), sign)
-    covered: np.ndarray = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
-    return covered
+    result: np.ndarray = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
+    return result
 
 
 def _free_runs(covered: np.ndarray) -> list[tuple[int, int]]:

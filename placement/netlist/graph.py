@@ -72,8 +72,8 @@ def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
 def _port_gcells(design: Design) -> np.ndarray:
     """int64 [ports]: row · columns + column of each port's gcell; ports on the far edges belong to the last one."""
     canvas, ports = design.canvas, design.netlist.ports
-    column = np.clip(np.floor(design.initial.x[ports] / canvas.width * canvas.columns), 0, canvas.columns - 1)
-    row = np.clip(np.floor(design.initial.y[ports] / canvas.height * canvas.rows), 0, canvas.rows - 1)
+    column = np.floor(design.initial.x[ports] / canvas.width * canvas.columns).clip(0, canvas.columns - 1)
+    row = np.floor(design.initial.y[ports] / canvas.height * canvas.rows).clip(0, canvas.rows - 1)
     return (row * canvas.columns + column).astype(np.int64)
 
 

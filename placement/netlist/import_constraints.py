@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,14 +16,14 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
+from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Blockage, Floorplan, Region, Tracks
-from placement.netlist.geometry import Rectangle, complement
-from placement.netlist.technology import Technology
+from placement.netlist.floorplan import Blockage, Floorplan, Region
+from placement.netlist.geometry import Rectangle, clipped, complement
+from placement.netlist.technology import LayerDirection, Technology
 
 Snap = Literal["manufacturing", "tracks", "none"]
 
@@ -108,48 +109,32 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
         halo[netlist.hard] = settings.halo
     names = hard_names(netlist)
     for pattern, sides in settings.halos.items():
-        halo[_matched(names, pattern, "halo")] = sides
+        halo[matching(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
-
-
-def _matched(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
-    found = matching(names, pattern)
-    if not found:
-        raise DesignError(f"{what}: the netlist has no hard macro {pattern!r}")
-    return found
 
 
 def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     core, fixed = flat.floorplan.core, flat.placement.fixed
-    shapes, weak, owned, layers = [np.zeros((0, 4))], 0, 0, 0
+    shapes, left_out = [np.zeros((0, 4))], Counter[str]()
     for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            layers += 1
+            left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
         elif blockage.is_soft or blockage.density is not None:
-            weak += 1
+            left_out["soft or partial placement blockages are left out: they stop cells, not macros"] += 1
         elif blockage.node < 0:
             shapes.append(blockage.rectangles)
         elif fixed[blockage.node]:
             shapes.append(_around_component(flat, blockage))
         else:
-            owned += 1
-    if layers:
-        notices.append(f"{layers} routing blockages are left out: the routing capacity is that of a core without them")
-    if weak:
-        notices.append(f"{weak} soft or partial placement blockages are left out: they stop cells, not macros")
-    if owned:
-        notices.append(f"{owned} placement blockages of components are left out: they move with their component")
+            left_out["placement blockages of components are left out: they move with their component"] += 1
+    notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
 
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
     """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
-    node, placement = blockage.node, flat.placement
-    width, height = flat.netlist.sides(placement.orientation)
-    half = np.array([width[node], height[node]]) / 2
-    centre = np.array([placement.x[node], placement.y[node]])
-    own = np.concatenate((centre - half, centre + half))
+    (own,) = flat.netlist.boxes(flat.placement, np.array([blockage.node]))
     found = [np.zeros((0, 4))]
     for box in blockage.rectangles:
         corner = np.tile(box[:2], 2)
@@ -159,16 +144,12 @@ def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
 
 def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
     """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
-    low, high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
-    cut = np.concatenate((np.maximum(rectangles[:, :2], low), np.minimum(rectangles[:, 2:], high)), axis=1)
-    inside = (cut[:, 0] < cut[:, 2]) & (cut[:, 1] < cut[:, 3])
-    return (cut - np.tile(low, 2))[inside]
+    return clipped(rectangles - np.array([core.x_low, core.y_low] * 2), core.width, core.height)
 
 
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
     """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
     array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
-    check_rectangles(what, array)
     found = _on_canvas(array, core)
     if len(found) < len(array) or not len(array):
         raise DesignError(
@@ -199,7 +180,7 @@ def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Regio
     names, found = hard_names(flat.netlist), []
     for region in settings.regions:
         what = f"region {region.name!r}"
-        nodes = [node for pattern in region.macros for node in _matched(names, pattern, what)]
+        nodes = [node for pattern in region.macros for node in matching(names, pattern, what)]
         rectangles = _in_core(what, region.rectangles, flat.floorplan.core)
         members = np.unique(np.array(nodes, dtype=np.int32))
         found.append(Region(region.name, rectangles, members, is_exclusive=region.is_exclusive))
@@ -244,16 +225,10 @@ def symmetric_orientations(symmetry: frozenset[str]) -> int:
 
     N, and what mirroring about X (FS) or Y (FN) and rotation by 90° (R90) make of it.
     """
-    names = ["N"]
-    if "X" in symmetry:
-        names.append("FS")
-    if "Y" in symmetry:
-        names.append("FN")
-    if {"X", "Y"} <= symmetry:
-        names.append("S")
+    mirrored = {"X": ["FS"], "Y": ["FN"], "XY": ["FS", "FN", "S"]}.get("".join(sorted(symmetry & {"X", "Y"})), [])
     if "R90" in symmetry:
-        names = ["N", "S", "E", "W"] if len(names) == 1 else ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]
-    return orientation_set(names)
+        return ALL_ORIENTATIONS if mirrored else orientation_set(["N", "S", "E", "W"])
+    return orientation_set(["N", *mirrored])
 
 
 def snap_grid(plan: Floorplan, technology: Technology, snap: Snap | SnapGrid) -> SnapGrid:
@@ -284,20 +259,21 @@ def writable_pitch(plan: Floorplan) -> float:
 
 
 def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
-    """The routing tracks relative to the core's corner; raises DesignError if a direction has none."""
-    across, up = _tracks(plan, technology, is_vertical=True), _tracks(plan, technology, is_vertical=False)
-    if across is None or up is None:
-        raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
+    """The routing tracks relative to the core's corner; raises DesignError if a direction has none.
+
+    Those of the lowest layer that prefers their direction count; without LEF, the first of the direction.
+    """
+    chosen = []
+    for is_vertical, direction in ((True, LayerDirection.VERTICAL), (False, LayerDirection.HORIZONTAL)):
+        tracks_of = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
+        preferred = [layer.name for layer in technology.layers if layer.direction is direction]
+        layers = (*preferred, *(tracks.layer for tracks in plan.tracks))
+        layer = next((name for name in layers if name in tracks_of), None)
+        if layer is None:
+            raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
+        chosen.append(tracks_of[layer])
+    across, up = chosen
     return _shifted(SnapGrid(across.step, up.step, across.start, up.start), plan.core)
-
-
-def _tracks(plan: Floorplan, technology: Technology, *, is_vertical: bool) -> Tracks | None:
-    """The tracks of the lowest layer that prefers their direction; without LEF, the first of the direction."""
-    wanted = "VERTICAL" if is_vertical else "HORIZONTAL"
-    of_direction = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
-    preferred = [layer.name for layer in technology.layers if layer.direction.value == wanted]
-    layers = [*preferred, *(tracks.layer for tracks in plan.tracks)]
-    return next((of_direction[name] for name in layers if name in of_direction), None)
 
 
 def _shifted(grid: SnapGrid, core: Rectangle) -> SnapGrid:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.netlist.canvas import GridRule, RoutingCapacity, canvas_of
+from placement.netlist.canvas import RoutingCapacity, canvas_of
 from placement.netlist.clustering.cluster import Clustering, ClusteringSettings, cluster_cells
 from placement.netlist.clustering.soft_macros import check_macro_names, clustered_design
 from placement.netlist.constraints import Constraints
@@ -44,9 +44,7 @@ from placement.netlist.load import (
     NETLIST_NAMES,
     POSITIONS_NAME,
     SOURCE_NAME,
-    check_design_folder,
     design_folder,
-    load,
 )
 from placement.netlist.macro_arrays import ArraySetting, with_arrays
 
@@ -127,7 +125,6 @@ class ImportSettings:
 
     Attributes:
         columns, rows: of the grid; None: chosen by the rule.
-        rule: bounds of the choice.
         tracks: tracks per µm across and up, and those of them that macros take, across and up, which replace the
             canvas's; empty: the canvas's own.
         clustering: of the cells.
@@ -146,7 +143,6 @@ class ImportSettings:
 
     columns: int | None = None
     rows: int | None = None
-    rule: GridRule = dataclasses.field(default_factory=GridRule)
     tracks: Sequence[float] = ()
     clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
     constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
@@ -159,8 +155,6 @@ class ImportSettings:
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise DesignError(f"{key}={value}: must be at least 1")
-        if self.rule.spacing < 0:
-            raise DesignError(f"spacing={self.rule.spacing}: must be at least 0 µm")
         taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
         if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
             raise DesignError(
@@ -187,51 +181,6 @@ class ImportedDesign:
     clustering: Clustering
     capacity: RoutingCapacity
     notices: tuple[str, ...]
-
-
-def import_design(  # noqa: PLR0913  files and options of one command, all with a default
-    *,
-    lef: Sequence[FilePath] = (),
-    def_file: FilePath | None = None,
-    bookshelf: FilePath | None = None,
-    protobuf: FilePath | None = None,
-    plc: FilePath | None = None,
-    out: FilePath | None = None,
-    force: bool = False,
-    free_macros: bool = False,
-    settings: ImportSettings | None = None,
-    place: Place | None = None,
-) -> Design:
-    """A chip as a design: its macros, and clusters of its standard cells as soft macros.
-
-    Args:
-        lef: technology and library files, in any order.
-        def_file: the DEF file of the netlist, or the floorplan of `protobuf`.
-        bookshelf: the `.aux` file of a Bookshelf design.
-        protobuf: a flat netlist in Circuit Training's format.
-        plc: the placement file whose canvas is the floorplan of `protobuf`.
-        out: the folder to write the design to, which `load` reads and an export needs; None: nothing is written.
-        force: whether `out` may contain a design already, which is replaced.
-        free_macros: whether macros that the files fix may move; pads stay fixed.
-        settings: grid, clustering, constraints, arrays; default: `ImportSettings()`.
-        place: places cells and macros before clustering if the files do not; None: clusters follow the nets alone.
-
-    Returns:
-        The design; what has no place yet is located at the canvas's centre.
-
-    Raises:
-        DesignError: a file cannot be used; the message names it, and the line where known.
-        OSError: the folder cannot be written.
-    """
-    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
-    if out is not None:
-        check_design_folder(out, force=force)
-    chip = read_chip(files, free_macros=free_macros)
-    imported = import_flat(chip.flat, settings, canvas=chip.canvas, place=place)
-    if out is None:
-        return dataclasses.replace(imported.design, initial=_all_placed(imported.design))
-    write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
-    return load(out)
 
 
 def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:
@@ -330,9 +279,7 @@ def _canvas(
     flat: FlatDesign, settings: ImportSettings, constraints: Constraints, canvas: Canvas | None
 ) -> tuple[Canvas, RoutingCapacity]:
     if canvas is None:
-        canvas, capacity = canvas_of(
-            flat, columns=settings.columns, rows=settings.rows, rule=settings.rule, constraints=constraints
-        )
+        canvas, capacity = canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
         if not settings.tracks:
             return canvas, capacity
     else:
@@ -402,7 +349,7 @@ def write_design(
     """
     design, clustering = imported.design, imported.clustering
     with design_folder(folder) as made:
-        initial = _all_placed(design)
+        initial = all_placed(design)
         write_netlist(made / NETLIST_NAMES[1], design.netlist, initial)
         write_placement(made / INITIAL_NAME, design, initial)
         write_constraints(made / CONSTRAINTS_NAME, design.netlist, design.constraints)
@@ -418,7 +365,8 @@ def write_design(
             write_whole(made / name, data)
 
 
-def _all_placed(design: Design) -> Placement:
+def all_placed(design: Design) -> Placement:
+    """The design's placement, with what has no place yet at the canvas's centre."""
     initial, canvas = design.initial, design.canvas
     x = np.where(initial.placed, initial.x, canvas.width / 2)
     y = np.where(initial.placed, initial.y, canvas.height / 2)

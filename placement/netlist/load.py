@@ -8,7 +8,6 @@ have constraints, and with the files of `FILES` if it was imported. Names are lo
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import shutil
 import tempfile
@@ -21,10 +20,10 @@ from placement.netlist.constraints import NO_CONSTRAINTS
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.files import check_output_folder, umask
-from placement.netlist.flat_design import DAMAGED_NPZ, FLAT_NAME, FlatDesign
+from placement.netlist.files import check_output_folder, stem, umask
+from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_npz
 from placement.netlist.formats.plc import read_placement_lines
-from placement.netlist.formats.protobuf import read_located_netlist
+from placement.netlist.formats.protobuf import read_netlist_file
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"
@@ -78,21 +77,15 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
             f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
             "that name, or, where the command has that setting, give initial=PATH.plc"
         )
-    netlist_read, located = read_located_netlist(path)
+    _, netlist_read, located, *_ = read_netlist_file(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
     constraints_path = path.parent / CONSTRAINTS_NAME
     constraints = read_constraints(constraints_path, netlist_read) if constraints_path.is_file() else NO_CONSTRAINTS
     try:
-        return Design(_design_name(path), netlist_read, canvas, placement, constraints=constraints)
+        name = path.resolve().parent.name if path.name in NETLIST_NAMES else stem(path)
+        return Design(name, netlist_read, canvas, placement, constraints=constraints)
     except DesignError as error:
         raise DesignError.at(plc, lines["width"], str(error)) from None
-
-
-def _design_name(path: Path) -> str:
-    """The name of a netlist file's design: that of its folder, or of the file if that has an unusual name."""
-    if path.name in NETLIST_NAMES:
-        return path.resolve().parent.name
-    return path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def find(netlist: str | os.PathLike[str]) -> Path:
@@ -106,17 +99,14 @@ def find(netlist: str | os.PathLike[str]) -> Path:
         for name in NETLIST_NAMES:
             if (folder / name).is_file():
                 return folder / name
-    inside = _designs_in(path)
+    inside = [str(path / name) for name in _designs_in(path)]
     if inside:
-        more = ", …" if len(inside) > LISTED_DESIGNS else ""
-        listed = ", ".join(str(path / name) for name in inside[:LISTED_DESIGNS])
-        raise DesignError(f"{path}: is a folder of designs, not a design; there are {listed}{more}")
+        listed = ", ".join([*inside[:LISTED_DESIGNS], *["…"][: len(inside) > LISTED_DESIGNS]])
+        raise DesignError(f"{path}: is a folder of designs, not a design; there are {listed}")
+    if path.is_dir() and not is_name:
+        raise DesignError(f"{path}: the folder holds no {' or '.join(NETLIST_NAMES)}")
     if not is_name:
-        is_folder = path.is_dir()
-        missing = (
-            f"the folder holds no {' or '.join(NETLIST_NAMES)}" if is_folder else "there is no such file or folder"
-        )
-        raise DesignError(f"{path}: {missing}")
+        raise DesignError(f"{path}: there is no such file or folder")
     raise DesignError(
         f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
         f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(available()) or 'none'}; "
@@ -159,13 +149,10 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
         DesignError: the file cannot be read or is damaged.
     """
     path = Path(folder) / CLUSTERS_NAME
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            return np.asarray(file["cluster"], dtype=np.int32)
-    except OSError as error:
-        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except DAMAGED_NPZ as error:
-        raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
+    arrays = read_npz(path, "clusters")
+    if "cluster" not in arrays:
+        raise DesignError(f"{path}: no clusters, or a damaged file: it has no array 'cluster'")
+    return arrays["cluster"].astype(np.int32)
 
 
 def clusters_or_none(folder: Path, flat: FlatDesign) -> np.ndarray:

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from placement.netlist.builder import file_indices
-from placement.netlist.constraints import Constraints
-from placement.netlist.constraints_file import hard_names, matching, orientation_set
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints
+from placement.netlist.constraints_file import hard_names, matching, orientation_names, orientation_set
 from placement.netlist.design import Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import STRAYED, FlatDesign, MacroArray
@@ -62,6 +62,7 @@ class _Group(NamedTuple):
     nodes: np.ndarray  # int [M]
     columns: int
     gap: tuple[float, float]
+    orientations: int  # those that all macros may have; upright ones if rotation by 90° leaves the snapping grid
 
     @property
     def what(self) -> str:
@@ -106,12 +107,8 @@ def with_arrays(
 
 def _requested(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:
     netlist, names = flat.netlist, hard_names(flat.netlist)
-    nodes: list[int] = []
-    for pattern in setting.macros:
-        found = matching(names, pattern)
-        if not found:
-            raise DesignError(f"array {setting.name!r}: the netlist has no hard macro {pattern!r}")
-        nodes += [node for node in found if node not in nodes]
+    found = [matching(names, pattern, f"array {setting.name!r}") for pattern in setting.macros]
+    nodes = list(dict.fromkeys(node for of_pattern in found for node in of_pattern))
     if len(nodes) < 2:
         raise DesignError(f"array {setting.name!r}: {', '.join(setting.macros)} means one macro; must be two or more")
     nodes.sort(key=lambda node: _natural(netlist.names[node]))
@@ -139,22 +136,24 @@ def _banks(flat: FlatDesign, constraints: Constraints, taken: set[int]) -> list[
         if len(members) > 1:
             members.sort()
             name = f"{before}{members[0][0]}..{members[-1][0]}{behind}"
-            found.append(_group(flat, constraints, name, [node for _, node in members], 0, None))
+            found.append(_group(flat, constraints, name, [node for _, node in members]))
     return found
 
 
 def _group(
-    flat: FlatDesign, constraints: Constraints, name: str, nodes: list[int], columns: int,
-    gap: tuple[float, float] | None,
+    flat: FlatDesign, constraints: Constraints, name: str, nodes: list[int], columns: int = 0,
+    gap: tuple[float, float] | None = None,
 ) -> _Group:  # fmt: skip
-    of = np.array(nodes, dtype=np.int64)
-    halo = 2 * constraints.halo[of].max(axis=0)
+    count, grid = len(nodes), constraints.grid
+    halo = 2 * constraints.halo[nodes].max(axis=0)
     gap = gap or (float(halo[0]), float(halo[1]))
     if not columns:
-        width, height = float(flat.netlist.width[of[0]]) + gap[0], float(flat.netlist.height[of[0]]) + gap[1]
-        even = [count for count in range(1, len(of) + 1) if len(of) % count == 0]
-        columns = min(even, key=lambda count: count * width + len(of) // count * height)
-    return _Group(name, of, min(columns, len(of)), gap)
+        width, height = float(flat.netlist.width[nodes[0]]) + gap[0], float(flat.netlist.height[nodes[0]]) + gap[1]
+        even = [columns for columns in range(1, count + 1) if count % columns == 0]
+        columns = min(even, key=lambda columns: columns * width + count // columns * height)
+    allowed = int(np.bitwise_and.reduce(constraints.orientations[nodes]))
+    allowed &= ALL_ORIENTATIONS if grid.pitch_x == grid.pitch_y else _UPRIGHT
+    return _Group(name, np.array(nodes, dtype=np.int64), min(columns, count), gap, allowed)
 
 
 def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> None:
@@ -180,18 +179,11 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
             for region in constraints.regions:
                 if (node in region.nodes) != (first in region.nodes):
                     raise DesignError(f"{group.what}: some of its macros are in region {region.name!r}, others are not")
-        if not _allowed(constraints, group):
+        if not group.orientations:
             raise DesignError(f"{group.what}: there is no orientation that all of its macros may have")
         if group.name in names:
             raise DesignError(f"{group.what}: the netlist has a node of that name")
         names.add(group.name)
-
-
-def _allowed(constraints: Constraints, group: _Group) -> int:
-    """The orientations that all macros may have; upright ones if rotation by 90° leaves the snapping grid."""
-    allowed = int(np.bitwise_and.reduce(constraints.orientations[group.nodes]))
-    square = constraints.grid.pitch_x == constraints.grid.pitch_y
-    return allowed if square else allowed & _UPRIGHT
 
 
 def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
@@ -202,13 +194,12 @@ def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places
     array = _array(flat, constraints, group, 0)
     at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
     at = at - at.mean(axis=0)
-    allowed, found = _allowed(constraints, group), list[tuple[float, np.ndarray]]()
-    for orientation in Orientation:
-        if allowed >> orientation & 1:
-            slots = np.stack(array.members_at(0.0, 0.0, orientation), axis=1)
-            distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
-            of_slot = linear_sum_assignment(distances)[1]
-            found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
+    found = list[tuple[float, np.ndarray]]()
+    for orientation in orientation_names(group.orientations):
+        slots = np.stack(array.members_at(0.0, 0.0, Orientation[orientation]), axis=1)
+        distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
+        of_slot = linear_sum_assignment(distances)[1]
+        found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
     return group._replace(nodes=group.nodes[min(found, key=lambda one: one[0])[1]])
 
 
@@ -220,33 +211,26 @@ def _joined(
         target[group.nodes] = group.nodes.min()
     kept, number = np.unique(target, return_inverse=True)
     arrays = [_array(flat, constraints, group, int(number[group.nodes[0]])) for group in groups]
-    placement, scattered = _placement(flat, constraints, kept, arrays, groups)
+    placement, scattered = _placement(flat, kept, arrays, groups)
     halo, orientations = constraints.halo[kept].copy(), constraints.orientations[kept].copy()
     for array, group in zip(arrays, groups, strict=True):
         halo[array.node] = constraints.halo[group.nodes].max(axis=0)
-        orientations[array.node] = _allowed(constraints, group)
+        orientations[array.node] = group.orientations
     own = {array.node for array in arrays}
-    written = {
-        new: flat.written_names[old]
-        for new, old in enumerate(kept.tolist())
-        if old in flat.written_names and new not in own
-    }
+    names = {new: flat.written_names.get(old) for new, old in enumerate(kept.tolist()) if new not in own}
     design = dataclasses.replace(
         flat,
         netlist=_netlist(flat.netlist, kept, number, arrays, groups),
         placement=placement,
         floorplan=_floorplan(flat.floorplan, number),
         master=flat.master[kept],
-        written_names=written,
+        written_names={node: name for node, name in names.items() if name is not None},
         arrays=tuple(arrays),
     )
-    regions = tuple(_renumbered(region, number) for region in constraints.regions)
+    regions = _renumbered(constraints.regions, number)
     notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
-    return (
-        design,
-        dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions),
-        (notice,) if scattered else (),
-    )
+    joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions)
+    return design, joined, (notice,) if scattered else ()
 
 
 def _array(flat: FlatDesign, constraints: Constraints, group: _Group, node: int) -> MacroArray:
@@ -288,7 +272,8 @@ def _netlist(
     rank[order] = np.arange(len(order))
     owner = netlist.pin_node[order]
     kind = netlist.kind[kept]
-    return Netlist(
+    return dataclasses.replace(
+        netlist,
         names=tuple(names),
         kind=kind,
         width=width,
@@ -297,14 +282,12 @@ def _netlist(
         pin_node=number[owner],
         pin_dx=netlist.pin_dx[order] + shift[owner, 0],
         pin_dy=netlist.pin_dy[order] + shift[owner, 1],
-        net_weight=netlist.net_weight,
-        net_start=netlist.net_start,
         net_pins=rank[netlist.net_pins],
     )
 
 
 def _placement(
-    flat: FlatDesign, constraints: Constraints, kept: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
+    flat: FlatDesign, kept: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
 ) -> tuple[Placement, int]:
     """Arrays where their macros are, or in the middle of macros that form no array; and the number of these."""
     before, scattered = flat.placement, 0
@@ -313,8 +296,7 @@ def _placement(
     for array, group in zip(arrays, groups, strict=True):
         members = group.nodes
         placed[array.node] = before.placed[members].all()
-        allowed = _allowed(constraints, group)
-        place = (0.0, 0.0, next(one for one in Orientation if allowed >> one & 1))
+        place = (0.0, 0.0, Orientation[orientation_names(group.orientations)[0]])
         if placed[array.node]:
             own = before.x[members], before.y[members]
             found = array.place_of(*own, before.orientation[members], tolerance=STRAYED / flat.floorplan.units)
@@ -333,9 +315,9 @@ def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
         blockage if blockage.node < 0 else dataclasses.replace(blockage, node=int(number[blockage.node]))
         for blockage in plan.blockages
     )
-    regions = tuple(_renumbered(region, number) for region in plan.regions)
+    regions = _renumbered(plan.regions, number)
     return dataclasses.replace(plan, halo_node=nodes, halo=halo, regions=regions, blockages=blockages)
 
 
-def _renumbered(region: Region, number: np.ndarray) -> Region:
-    return dataclasses.replace(region, nodes=np.unique(number[region.nodes]))
+def _renumbered(regions: Sequence[Region], number: np.ndarray) -> tuple[Region, ...]:
+    return tuple(dataclasses.replace(region, nodes=np.unique(number[region.nodes])) for region in regions)

@@ -7,7 +7,6 @@ blocks well below the whole design (region I): fewer wires leave blocks above an
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from typing import NamedTuple
 
@@ -19,7 +18,9 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import GraphArrays, graph_arrays, net_members, vertex_name
 
 MOST_NODES = 2500
-"""Of a design whose Rent exponent is estimated; more would take minutes, since the eigenvectors are dense."""
+"""The most graph nodes for a Rent exponent; more would take minutes, since the eigenvectors are dense."""
+_LISTED = 5
+"""Nets and nodes that are named."""
 _LEAST_NODES = 64
 _LEAST_BLOCK = 4
 _LEVELS_OF_REGION_II = 2
@@ -33,26 +34,20 @@ class RentFit(NamedTuple):
 
     Attributes:
         exponent: p.
-        coefficient: t, wires per node.
-        block_sizes: float64 [levels], mean nodes of a block, largest first.
-        terminals: float64 [levels], mean wires (by net weight) that leave a block.
+        coefficient: t, wires (by net weight) per node.
     """
 
     exponent: float
     coefficient: float
-    block_sizes: np.ndarray
-    terminals: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The figures that `macro-placement describe` prints.
 
     Attributes:
-        nodes: the number of each kind (`hard`, `soft`, `port`, `cell`).
-        pins: pins in all; pins_of: pins of each kind of node.
-        unused_pins: pins on no net.
-        nets: nets; total_weight: the sum of their weights.
+        nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
+        pins, unused_pins: in all, and those on no net.
+        nets, total_weight: nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
         utilization: covered share of the canvas by kind of macro.
         shapes: (width, height) in µm → number of hard macros, commonest first.
@@ -84,8 +79,8 @@ class Statistics:
     rent: RentFit | None
 
 
-def statistics(design: Design, *, listed: int = 5) -> Statistics:
-    """The figures of a design; `listed` nets and nodes are named."""
+def statistics(design: Design) -> Statistics:
+    """The figures of a design."""
     netlist = design.netlist
     graph = graph_arrays(design)
     degrees = np.diff(netlist.net_start)
@@ -93,9 +88,9 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
     strength = np.bincount(graph.edges.ravel(), np.repeat(graph.weight, 2), len(graph.kind))
     links = scipy.sparse.coo_array((graph.weight, tuple(graph.edges.T)), shape=(len(graph.kind), len(graph.kind)))
     macros = (NodeKind.HARD, NodeKind.SOFT)
-    largest = np.argsort(-degrees, kind="stable")[:listed]
+    largest = np.argsort(-degrees, kind="stable")[:_LISTED]
     drivers = netlist.pin_node[netlist.net_pins[netlist.net_start[:-1]]]
-    heaviest = np.argsort(-strength, kind="stable")[:listed]
+    heaviest = np.argsort(-strength, kind="stable")[:_LISTED]
     area = netlist.width * netlist.height / (design.canvas.width * design.canvas.height)
     shapes = Counter(zip(netlist.width[netlist.hard].tolist(), netlist.height[netlist.hard].tolist(), strict=True))
     return Statistics(
@@ -140,12 +135,11 @@ def rent_fit(design: Design) -> RentFit | None:
         blocks = [half for block in blocks for half in _halves(graph, block)]
         sizes.append(float(np.mean([len(block) for block in blocks])))
         terminals.append(_mean_terminals(design, graph, blocks))
-    block_sizes, leaving = np.array(sizes), np.array(terminals)
-    if (leaving <= 0).any():
+    if min(terminals) <= 0:
         return None
     region = slice(_LEVELS_OF_REGION_II, None)
-    exponent, intercept = np.polyfit(np.log(block_sizes[region]), np.log(leaving[region]), 1)
-    return RentFit(float(exponent), float(np.exp(intercept)), block_sizes, leaving)
+    exponent, intercept = np.polyfit(np.log(sizes[region]), np.log(terminals[region]), 1)
+    return RentFit(float(exponent), float(np.exp(intercept)))
 
 
 def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

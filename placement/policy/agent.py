@@ -72,8 +72,7 @@ class Decision(NamedTuple):
 
     Attributes:
         actions: int32 [B], row · C + column, C being the observation's number of columns.
-        log_probabilities: float32 [B], of the actions under the distribution that they were drawn from at
-            temperature 1 (at another temperature or greedily: still under temperature 1).
+        log_probabilities: float32 [B], of the actions at temperature 1, whatever they were drawn at.
         energy: float32 [B, 2] on the device, the springs' energy of the placed macros: for the next step's call.
     """
 
@@ -97,18 +96,19 @@ class Request(NamedTuple):
     energy: Any = None
 
 
+class EmbeddedParameters(NamedTuple):
+    """The network as `Acting` takes it: a pytree of arrays, and what `Agent.embed` made of it."""
+
+    parameters: Params
+    embeddings: Embeddings
+
+
 class Acting(abc.ABC):
     """Picks actions. May be used by several threads at once."""
 
     @abc.abstractmethod
     def act_together(
-        self,
-        params: Params,
-        embeddings: Embeddings,
-        requests: Sequence[Request],
-        *,
-        greedy: bool = False,
-        temperature: float = 1.0,
+        self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
         """As `act` for each of the requests, in one evaluation of the network."""
 
@@ -136,7 +136,8 @@ class Acting(abc.ABC):
             energy: see `Request`.
         """
         request = Request(observation, key, energy)
-        return self.act_together(params, embeddings, [request], greedy=greedy, temperature=temperature)[0]
+        network = EmbeddedParameters(params, embeddings)
+        return self.act_together(network, [request], greedy=greedy, temperature=temperature)[0]
 
 
 class Network:
@@ -166,7 +167,6 @@ class Network:
         return nnx.merge(self._graph, state)
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
-        """See `PolicyNetwork.embed`."""
         with full_precision():
             return self.bind(params).embed(inputs)
 
@@ -178,21 +178,14 @@ class Network:
         observation: Observation,
         energy: jax.Array | None = None,
     ) -> jax.Array:
-        """See `PolicyNetwork.decide`; `embeddings` are of `embed(params, inputs)`."""
         with full_precision():
             return self.bind(params).decide(embeddings, inputs, observation, energy)
 
 
 class Agent(Acting):
-    """Draws actions with a network.
+    """Draws actions with a network; observations' `design` indexes `designs`, as in the environment pool.
 
-    Args:
-        config: sizes of the network.
-        designs: in the order of the environment pool's; observations' `design` indexes them.
-
-    Attributes:
-        network: the pure functions beneath.
-        trace_count: how often `embed` or `act` was traced, that is compiled anew.
+    `trace_count` is how often `embed` or `act` was traced, that is compiled anew.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
@@ -202,27 +195,19 @@ class Agent(Acting):
         self._act = jax.jit(self._traced_act, static_argnames="greedy")
 
     def init(self, seed: int) -> Params:
-        """Fresh parameters: nested dictionaries of arrays; the same for the same seed."""
         return self.network.init(seed)
 
     def embed(self, params: Params) -> Embeddings:
-        """What the network makes of all designs; once per set of parameters."""
         return self._embed(params, self.network.inputs)
 
     def act_together(
-        self,
-        params: Params,
-        embeddings: Embeddings,
-        requests: Sequence[Request],
-        *,
-        greedy: bool = False,
-        temperature: float = 1.0,
+        self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
         """See `Acting`; another number of requests compiles anew."""
         for request in requests:
             self._check(request.observation)
         packed, energies = self._act(
-            params, embeddings, self.network.inputs, tuple(requests), np.float32(temperature), greedy=greedy
+            *network, self.network.inputs, tuple(requests), np.float32(temperature), greedy=greedy
         )
         numbers = np.asarray(packed)  # the one transfer back
         decisions, first = [], 0

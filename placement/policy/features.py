@@ -22,7 +22,7 @@ from placement.engine.observation import Observation
 from placement.policy.inputs import GraphInputs
 from placement.policy.precision import product_dtype, rounded
 
-PRIORS = ("wire", "direct", "sequential", "edge", "room")
+PRIORS = ("wire", "direct", "sequential", "edge", "whitespace")
 """Maps that a macro may follow, cell by cell: wire mask, squared distance to the direct and to the sequential target,
 distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
 _ELECTROSTATIC = "electrostatic"

@@ -122,8 +122,8 @@ class ReverbReplay(Replay):
     def __init__(self, *, capacity: int, steps: int, designs: int | None = None) -> None:
         # Late: TensorFlow takes seconds to import.
         from placement.replay.shard import ReplayShard
+        from placement.replay.shard_reader import ShardedReplay
         from placement.replay.shard_writer import ShardWriter
-        from placement.replay.sharded import ShardedReplay
 
         self._shard = ReplayShard(number=0, capacity=capacity, steps=steps)
         addresses = fixed(self._shard.address)

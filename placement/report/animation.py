@@ -53,17 +53,8 @@ def save_episode(
 ) -> Path:
     """Writes the animation of a whole placement to a `.gif`, atomically; returns the path.
 
-    Args:
-        path: of the file.
-        design: that is placed.
-        placement: its macros appear in the order in which an episode places them.
-        weights: of the cost that is shown at the end.
-        title: above the canvas; empty: the design's name.
-        improved: placements that follow, each with a few words on what it is.
-
-    Raises:
-        DesignError: a node has no position.
-        OSError: the file cannot be written.
+    The cost under `weights` is shown at the end; an empty title is replaced by the design's name. The placements
+    `improved` follow, each with a few words on what it is. Raises DesignError where a node has no position.
     """
     followed = [(_costs_line(design, placement, weights), placement)]
     followed += [(f"{words}: {_costs_line(design, later, weights)}", later) for words, later in improved]

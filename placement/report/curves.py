@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
-from placement.report.run_folder import Columns, best_so_far
+from placement.report.run_watch import Columns, best_so_far
 
 Curve = Sequence[tuple[float, float]]  # CPU seconds and the best cost so far
 
@@ -113,7 +113,6 @@ def _line(axes: Axes, steps: np.ndarray, values: np.ndarray, colour: str, label:
 
 
 def _summary(columns: Columns, cost: str) -> str:
-    """The length of the run and its result in one line."""
     mean = columns["cost_mean"]
     mean = mean[np.isfinite(mean)]
     change = f"; mean {cost} cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""

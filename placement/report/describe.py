@@ -33,7 +33,7 @@ from placement.netlist.graph import graph_arrays
 from placement.netlist.importing import ImportedDesign
 from placement.netlist.statistics import Statistics, statistics
 from placement.report import drawing, style
-from placement.report.metrics import facts_table, make_table
+from placement.report.placement_metrics import facts_table, make_table
 
 MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
 _SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted
@@ -130,12 +130,7 @@ def check_plot(path: str | os.PathLike[str]) -> str:
 
 
 def plot(design: Design, path: str | os.PathLike[str]) -> None:
-    """Draws the distributions of net degrees, graph degrees and macro areas to an image file.
-
-    Raises:
-        DesignError: the file's suffix names no image format.
-        OSError: the folder does not exist or cannot be written.
-    """
+    """Draws the distributions of net degrees, graph degrees and macro areas to a file; raises as `check_plot`."""
     image_format = check_plot(path)
     figure = Figure(figsize=(13, 4), layout="constrained")
     FigureCanvasAgg(figure)
@@ -184,7 +179,6 @@ def _draw_areas(axes: Axes, design: Design) -> None:
 
 
 def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bins: np.ndarray) -> None:
-    """Stacks the histograms of groups of values, each with its name and colour."""
     names, colours = [name for _, name, _ in groups], [colour for _, _, colour in groups]
     axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
     if groups:
@@ -228,7 +222,6 @@ def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
 
 
 def _by_pins(degree: np.ndarray) -> str:
-    """The number of nets by their number of pins."""
     counts = [(least, most, int(((degree >= least) & (degree <= most)).sum())) for least, most in _DEGREE_RANGES]
     texts = [f"{least if least == most else f'{least}–{most}'}: {count:,}" for least, most, count in counts if count]
     beyond = int((degree > _DEGREE_RANGES[-1][1]).sum())
@@ -306,7 +299,6 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
 
 
 def _draw_plan(axes: Axes, imported: ImportedDesign) -> None:
-    """Draws die, core, blockages and regions."""
     plan = imported.flat.floorplan
     for box, face, width, order in ((plan.die, style.PAPER, 1.0, 0), (plan.core, style.CANVAS, 0.6, 0.5)):
         look: dict[str, Any] = {"facecolor": face, "edgecolor": style.MUTED, "linewidth": width, "zorder": order}
@@ -332,14 +324,8 @@ def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
     if len(cells):
         shown = cells[:: -(-len(cells) // MOST_CELLS)]
         size, colours = max(0.3, min(12.0, 40_000 / len(shown))), _cluster_colours(imported.clustering.count)
-        look: dict[str, Any] = {
-            "s": size,
-            "c": colours[cluster[shown]],
-            "linewidths": 0,
-            "zorder": 2,
-            "rasterized": True,
-        }
-        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], **look)
+        look: dict[str, Any] = {"s": size, "c": colours[cluster[shown]], "linewidths": 0, "zorder": 2}
+        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], rasterized=True, **look)
     return len(cells)
 
 

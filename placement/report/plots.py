@@ -23,7 +23,7 @@ from matplotlib.markers import MarkerStyle
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
-from placement.report.metrics import FullMetrics, Metrics, measure
+from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
 MAP_LIMIT = 1.5
 """The value at the end of every map's colour scale; what is higher has the darkest red."""
@@ -97,7 +97,6 @@ def canvas_figure(design: Design, placement: Placement, *, width: float = drawin
 
 
 def _costs_line(metrics: Metrics) -> str:
-    """The cost and its weighted components in one line."""
     costs, weights = metrics.costs, metrics.weights
     return (
         f"{weights.name} cost {costs.total:.4f} = {weights.wirelength:g} · {costs.wirelength_cost:.4f} wirelength + "

@@ -22,7 +22,7 @@ from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
 from placement.report import animation, curves, plots, style
-from placement.report.run_folder import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
+from placement.report.run_watch import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
 from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
 
@@ -77,10 +77,7 @@ def write_report(
     """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
     `weights` are those of the cost that was trained on; `animated`: the best placements' episodes are drawn as GIFs.
-
-    Raises:
-        DesignError: a placement file or `metrics.csv` cannot be read.
-        OSError: a file cannot be written.
+    Raises DesignError where a placement file or `metrics.csv` cannot be read.
     """
     folder = Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -128,7 +125,6 @@ def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
 
 
 def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> list[str]:
-    """The pictures of the best placement of one design, and a window on it."""
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
     title, place = f"{design.name}: best of {folder.name}", folder / "plots"
     figure = plots.plot_placement(design, placement, weights=weights, title=title)
@@ -152,7 +148,6 @@ def _number(value: np.float64) -> str:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column is left-aligned."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     lines = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
@@ -169,6 +164,5 @@ def picture(path: Path, caption: str) -> str:
 
 
 def _folded(path: Path) -> str:
-    """A text file that opens on a click."""
     text = html.escape(path.read_text(encoding="utf-8"))
     return f"<details><summary>{html.escape(path.name)}</summary><pre>{text}</pre></details>"

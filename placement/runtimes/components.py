@@ -23,7 +23,7 @@ from placement.training.run_folder import working_folder
 from placement.training.trained_policy import Parameters
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key, role_seed
-from placement.utils.supervisor import Supervisor
+from placement.utils.worker_threads import Supervisor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,14 +31,9 @@ class Setup:
     """What a runtime builds the learner from.
 
     Attributes:
-        config: all settings.
-        designs: the run's.
         agent: picks the evaluations' actions.
         learner: the learner's class.
-        saver: of checkpoints.
         initial: parameters that a new run begins with; None: random ones.
-        progress: shows what happens.
-        interruption: says when to stop.
         supervisor: of the actors in this process.
         hosts: the learner hosts, of which this process is one.
     """
@@ -84,12 +79,8 @@ def make_learner(
 def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters], Connections]) -> LearnerLoop:
     """The learner's loop as the newest checkpoint left it, with its first parameters published.
 
-    Args:
-        setup: what to build it from.
-        connect: connects the restored learner with the rest of the run, which is the runtime's own affair.
-
-    Raises:
-        CheckpointError: the run's checkpoints cannot be used.
+    `connect` connects the restored learner with the rest of the run, which is the runtime's own affair. Raises
+    CheckpointError.
     """
     config, designs, folder = setup.config, setup.designs, working_folder(setup.config.run_dir)
     learner = make_learner(config, designs, setup.learner, setup.hosts)

@@ -25,18 +25,14 @@ from placement.training.progress import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key
-from placement.utils.supervisor import Supervisor
+from placement.utils.worker_threads import Supervisor
 
 
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains as `config` says, from the run folder's newest checkpoint if there is one.
-
-    Args:
-        config: all settings.
-        progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
 
     Raises:
         DesignError: a design cannot be used.
@@ -50,7 +46,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
     initial = initial_parameters(config)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with (
-        checked_room(folder),
+        checked_space(folder),
         run_folder.locked(folder),
         Interruption() as interruption,
         Saver(folder, run_folder.identity(config, designs)) as saver,

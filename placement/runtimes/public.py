@@ -117,14 +117,8 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains on the runtime that the settings name, reports to the tracker, and draws the result.
 
-    Args:
-        config: all settings.
-        progress: shows what happens; None: a live table on a terminal, plain lines elsewhere.
-
-    Raises:
-        What `placement.runtimes.local.run` and `placement.runtimes.ray.driver.run` raise, and:
-        StorageError: object storage does not answer.
-        TrackingError: the tracker does not accept the run.
+    Without `progress` it shows a live table on a terminal, plain lines elsewhere. Raises what the runtimes' `run`
+    raise, StorageError where object storage does not answer, and TrackingError where the tracker rejects the run.
     """
     for name in config.design:
         find(name)  # before JAX is imported, which takes seconds

@@ -46,13 +46,12 @@ class Ticket(NamedTuple):
 
 
 class TicketSchedule(Protocol):
-    """Decides when episodes begin, and with which parameters."""
+    """Decides when episodes begin, and with which parameters; `finish` says that all of a ticket's are written."""
 
     def begin(self, count: int, *, timeout: float) -> Ticket:
         """Begins `count` episodes together; raises TimeoutError, ScheduleClosed."""
 
-    def finish(self, ticket: Ticket) -> None:
-        """All episodes of the ticket are written."""
+    def finish(self, ticket: Ticket) -> None: ...
 
 
 class EpisodeSchedule:
@@ -100,7 +99,6 @@ class EpisodeSchedule:
         return Ticket(iteration, max(iteration - self._max_staleness, 0))
 
     def finish(self, ticket: Ticket) -> None:
-        """See `TicketSchedule`."""
         with self._changed:
             self._under_way.remove(ticket.iteration)
             self._changed.notify_all()
@@ -127,13 +125,9 @@ class ActorContext(NamedTuple):
 
 
 class Actor:
-    """One actor.
+    """One actor, whose number is unique in the run, with a pool of B environments and a JAX random key of its own.
 
     Args:
-        number: which actor, unique in the run.
-        context: what it shares with others.
-        pool: B environments, this actor's own.
-        key: JAX random key, consumed.
         count: the first episode's number; above those that this actor made before the run was resumed.
         batches: batches that the environments are split into; divides B.
     """

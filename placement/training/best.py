@@ -23,7 +23,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report.run_folder import next_best_path
+from placement.report.run_watch import next_best_path
 from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME
 
@@ -105,11 +105,9 @@ class BestTracker:
             write_whole(folder / BEST_NAME, json.dumps(content, indent=2) + "\n")
 
     def files(self, folder: Path) -> tuple[Path, ...]:
-        """The placement files of the designs that have one."""
         return tuple(folder / self.file_name(index) for index in range(len(self._designs)) if self.best(index))
 
     def file_name(self, design: int) -> str:
-        """The name of the placement file of design number `design`."""
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
 
     def pictures(self) -> dict[str, bytes]:
@@ -191,11 +189,7 @@ class EpisodeVerifier:
         self._rendered: Observation | None = None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
-        """Where the episode led, with its exact costs; None if it did not place every macro.
-
-        Raises:
-            IllegalAction: it cannot have been played.
-        """
+        """Where the episode led, with its exact costs; None if it did not place every macro; raises IllegalAction."""
         design = int(episode.design)
         pool = self._pools.get(design)
         if pool is None:
@@ -219,11 +213,7 @@ class EpisodeVerifier:
     def keep(self, episode: Episode, iteration: int) -> str | None:
         """Keeps the episode's placement if it is the best so far; returns why the episode is rejected if it is untrue.
 
-        Only an episode that claims to be cheaper than any before is replayed.
-
-        Args:
-            episode: to check.
-            iteration: whose parameters it was drawn with.
+        Only an episode that claims to be cheaper than any before is replayed. `iteration` drew it.
         """
         claimed = float(episode.costs[4])
         if episode.dead_end or claimed >= self._best.limit(int(episode.design)):

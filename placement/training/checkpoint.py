@@ -30,7 +30,7 @@ from placement.config import TrainConfig
 from placement.ppo.learner import Learner
 from placement.training import run_folder
 from placement.training.best import BestTracker
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 
 _log = logging.getLogger(__name__)
 FORMAT = 2
@@ -87,7 +87,7 @@ class Checkpoints:
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
         items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with checked_room(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
+        with checked_space(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
             if step in self._manager.all_steps():
                 self._manager.delete(step)
             self._manager.save(step, args=items, force=True)
@@ -98,16 +98,10 @@ class Checkpoints:
         return self._read_record(self._step(step))["record"]
 
     def restore(self, like: Mapping[str, Any], *, step: int | None = None) -> Restored:
-        """The entries of a saved tree that `like` has, as host arrays in the structure of `like`.
+        """The entries of a saved tree that `like` has, as host arrays in the structure, shapes and dtypes of `like`.
 
-        Args:
-            like: mapping of pytrees with the leaves' shapes and dtypes; other entries are not read.
-            step: which checkpoint; None: the newest that is not damaged (a warning names the damaged ones).
-
-        Raises:
-            CheckpointMismatch: a leaf is missing, or has another shape or dtype.
-            CheckpointDamaged: the files of every checkpoint considered are incomplete or changed.
-            CheckpointError: there is no checkpoint.
+        Without `step` they are of the newest checkpoint that is not damaged; a warning names the damaged ones. Raises
+        CheckpointMismatch for another tree, CheckpointDamaged where none is whole, and CheckpointError without any.
         """
         newest = self._step(step)
         older = [] if step is not None else [each for each in self.steps() if each < newest]
@@ -120,7 +114,6 @@ class Checkpoints:
         return self._restore(like, newest)
 
     def close(self) -> None:
-        """Ends Orbax's threads."""
         if (manager := vars(self).pop("_manager", None)) is not None:
             manager.close()
 
@@ -215,7 +208,6 @@ def _this_process_alone() -> ocp.options.MultiprocessingOptions:
 
 
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves by their path in the tree, such as ``['learner']['step']``."""
     return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
@@ -237,7 +229,6 @@ class Counters:
     seconds: float = 0.0
 
     def done(self, config: TrainConfig) -> bool:
-        """Whether a run with these settings has nothing left to do."""
         minutes = config.runtime.minutes
         return self.iteration >= config.ppo.iterations or bool(minutes and self.seconds >= 60 * minutes)
 
@@ -252,11 +243,7 @@ class TrainingState:
 
 
 class Saver:
-    """Saves and restores a run; a context manager, whose end closes Orbax.
-
-    Args:
-        folder: the run folder.
-        identity: what must stay the same for the run to be resumed, as `run_folder.identity` gives it.
+    """Saves and restores a run; a context manager, whose end closes Orbax. `identity` is `run_folder.identity`'s.
 
     Attributes:
         learned: returns the episodes learned from, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; replaceable.

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import jax
 
 from placement.modelcache.store import Snapshot
-from placement.policy.agent import Acting, Agent, Decision, Embeddings, Params, Request
-from placement.training.rollout import EmbeddedParameters
+from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters, Request
 
 ANSWER_SECONDS = 600.0
 """Deadline of an actor's wait for the inference loop."""
@@ -57,16 +56,9 @@ class LocalInference(Inference):
             return network
 
     def act_together(
-        self,
-        params: Params,
-        embeddings: Embeddings,
-        requests: Sequence[Request],
-        *,
-        greedy: bool = False,
-        temperature: float = 1.0,
+        self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """See `Acting`."""
-        return self._agent.act_together(params, embeddings, requests, greedy=greedy, temperature=temperature)
+        return self._agent.act_together(network, requests, greedy=greedy, temperature=temperature)
 
 
 class _Waiting(NamedTuple):
@@ -78,7 +70,6 @@ class _Waiting(NamedTuple):
     answer: concurrent.futures.Future[Decision]
 
     def goes_with(self, other: _Waiting) -> bool:
-        """Whether one evaluation of the network can decide both."""
         return self.network.embeddings is other.network.embeddings and self.greedy == other.greedy
 
 
@@ -88,11 +79,7 @@ class CentralInference(LocalInference):
     After Espeholt et al. 2020, "SEED RL", but whole episodes are drawn with one version, as everywhere here: requests
     with different parameters are not mixed. A batch holds 1, 2, 4, … requests, or all actors', so that few programs are
     compiled. Each request has random numbers of its own, so what is drawn does not depend on the other requests, except
-    for the last bits of the network's arithmetic.
-
-    Args:
-        agent: the policy.
-        actors: how many may wait at once.
+    for the last bits of the network's arithmetic. At most `actors` wait at once.
     """
 
     def __init__(self, agent: Agent, *, actors: int) -> None:
@@ -105,21 +92,12 @@ class CentralInference(LocalInference):
         self.batches = self.requests = 0
 
     def act_together(
-        self,
-        params: Params,
-        embeddings: Embeddings,
-        requests: Sequence[Request],
-        *,
-        greedy: bool = False,
-        temperature: float = 1.0,
+        self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
         """See `Acting`; the thread in `run` decides, at temperature 1.
 
-        Raises:
-            InferenceClosed: `close` was called.
-            TimeoutError: the loop did not answer within `ANSWER_SECONDS`.
+        Raises InferenceClosed once `close` was called, and TimeoutError where no answer comes in `ANSWER_SECONDS`.
         """
-        network = EmbeddedParameters(params, embeddings)
         waiting = [_Waiting(network, greedy, request, concurrent.futures.Future()) for request in requests]
         with self._changed:
             if self._closed:
@@ -144,7 +122,7 @@ class CentralInference(LocalInference):
                 continue
             first = together[0]
             requests = [one.request for one in together]
-            decisions = self._agent.act_together(*first.network, requests, greedy=first.greedy)
+            decisions = self._agent.act_together(first.network, requests, greedy=first.greedy)
             self.batches, self.requests = self.batches + 1, self.requests + len(together)
             for one, decision in zip(together, decisions, strict=True):
                 if one.answer.set_running_or_notify_cancel():

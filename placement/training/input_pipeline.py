@@ -35,20 +35,14 @@ class Batch(NamedTuple):
 
 
 class InputPipeline:
-    """Prepares batches for a learner; a context manager that stops the thread at its end.
+    """Prepares batches of `episodes` whole episodes for a learner; a context manager that stops the thread at its end.
 
-    Args:
-        replay: where episodes come from; nobody else should read it.
-        learner: learns from them.
-        episodes: whole episodes of a batch.
-
-    Attributes:
-        refused: well-formed episodes with an illegal action, which were rejected.
+    Nobody else should read `replay`. `rejected` counts well-formed episodes with an illegal action.
     """
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:
         self._replay, self._learner, self._count = replay, learner, episodes
-        self.refused = self._read = 0
+        self.rejected = self._read = 0
         self._stop = threading.Event()
         self._buffers = itertools.cycle([learner.buffer(episodes) if learner.alone else None for _ in range(BUFFERS)])
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="input pipeline")
@@ -109,7 +103,7 @@ class InputPipeline:
             self._learner.render(episodes, buffer, at=at)
         except IllegalAction:
             if len(episodes) == 1:
-                self.refused += 1
+                self.rejected += 1
                 return []
             good: list[Episode] = []
             for episode in episodes:

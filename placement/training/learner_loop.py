@@ -27,9 +27,9 @@ from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, dotted, plain, working_folder
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interrupted, Interruption
-from placement.utils.supervisor import Supervisor, WorkerStuck
+from placement.utils.worker_threads import Supervisor, WorkerStuck
 
 _log = logging.getLogger(__name__)
 LOST_ITERATIONS = 5
@@ -46,16 +46,9 @@ class Diverged(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class LearnerComponents:
-    """What the loop works with, as `placement.runtimes.components` builds it.
+    """What the loop works with, as `placement.runtimes.components` builds it (`Setup`, `Connections`).
 
-    Attributes:
-        evaluation_key: JAX random key of the evaluations.
-        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
-        supervisor: of the actors.
-        interruption: says when to stop.
-        measures: returns more numbers for each iteration's row.
-        received: called with each iteration's episodes before they are learned from.
-        hosts: the learner hosts, of which this is one.
+    `evaluation_key` is the JAX random key of the evaluations.
     """
 
     learner: Learner
@@ -75,12 +68,7 @@ class LearnerComponents:
 
 
 class LearnerLoop:
-    """The learner's loop, starting from `counters`.
-
-    Attributes:
-        state: the newest consistent state, which may be saved at any time.
-        last: the newest row of metrics; empty before the first.
-    """
+    """The learner's loop, starting from `counters`; `state` is consistent, and may be saved at any time."""
 
     def __init__(self, config: TrainConfig, components: LearnerComponents, folder: Path, counters: Counters) -> None:
         self._config, self.components, self.folder = config, components, folder
@@ -88,7 +76,7 @@ class LearnerLoop:
         self.state = self._capture(counters)
         self._good = self.state  # the newest one after an iteration that learned something
         self._skipped = 0  # gradient steps skipped in a row
-        self.last: dict[str, float] = {}
+        self.last: dict[str, float] = {}  # the newest row of metrics
         self._lost = 0  # iterations in a row that brought dead ends alone
 
     @property
@@ -97,18 +85,12 @@ class LearnerLoop:
         return dotted(plain(self._config))
 
     def done(self) -> bool:
-        """Whether the iterations are done or the time is up."""
         return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
 
     def run(self, metrics: MetricsWriter) -> None:
-        """Iterates until done.
+        """Iterates until done; raises Interrupted, DiskFull, Diverged, WorkerFailed or ReplayTimeout.
 
-        Raises:
-            Interrupted: the run was asked to stop.
-            DiskFull: there is not enough space for metrics, the best placements or a checkpoint.
-            Diverged: the network reached values that are not finite; `state` is the last good one.
-            WorkerFailed: an actor failed.
-            ReplayTimeout: the actors did not bring enough episodes in time.
+        After Diverged `state` is the last good one.
         """
         roles, every = self.components, self.components.evaluate_every
         share = self._config.ppo.episodes_per_iteration // roles.hosts.count
@@ -129,11 +111,11 @@ class LearnerLoop:
                 row |= roles.measures()
                 self.last = row
                 self._watch_dead_ends(row)
-                with checked_room(metrics.path):
+                with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
                 if done or (every and iteration % every == 0):
-                    with checked_room(metrics.path):
+                    with checked_space(metrics.path):
                         metrics.add_pictures(iteration, roles.best.pictures())
                 roles.progress.iteration(row)
                 if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped):
@@ -165,11 +147,10 @@ class LearnerLoop:
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
             self.components.progress.note(
                 f"no episode of {LOST_ITERATIONS} iterations found space for all macros; what may help: "
-                "policy.room_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
+                "policy.whitespace_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
             )
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
-        """One iteration; returns its row."""
         roles, before = self.components, self.state.counters
         start = time.monotonic()
         with roles.interruption.breakable():
@@ -198,7 +179,7 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.refused),
+            "rejected_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.rejected),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 
@@ -300,7 +281,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
             except Interrupted:
                 interrupted = True
                 note(STOPPING)
-        with checked_room(metrics.path):  # actors may have found better placements after the last row
+        with checked_space(metrics.path):  # actors may have found better placements after the last row
             metrics.amend(best_so_far=best.mean_cost())
     run = loop.result(interrupted=interrupted)
     if interrupted:

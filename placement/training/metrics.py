@@ -53,11 +53,8 @@ def tag(column: str) -> str:
 def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
     """Measures of an iteration's episodes: costs (of those that placed every macro), dead ends, staleness.
 
-    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings.
-
-    Args:
-        episodes: those that the iteration learned from; at least one.
-        version: of the parameters at its beginning.
+    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings. `version` is
+    that of the parameters at the beginning of the iteration.
     """
     costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
     row: dict[str, float] = {"reward_mean": float(np.mean([episode.reward for episode in episodes]))}

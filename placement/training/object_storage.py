@@ -89,16 +89,19 @@ class ObjectStore:
         except FileNotFoundError:
             return None
 
-    def write(self, name: str, data: bytes) -> None:
-        """Writes a whole object and replaces an existing one. Raises StorageError."""
-        self._put(name, data)
+    def write(self, name: str, data: bytes, **options: Any) -> None:
+        """Writes a whole object and replaces an existing one; `options` are the library's. Raises StorageError."""
+        try:
+            self._call(name, self._files._pipe_file, data, **options)
+        except FileNotFoundError:
+            raise StorageError(f"{self.address}/{name} cannot be written: there is no such bucket") from None
 
     def create(self, name: str, data: bytes) -> bool:
         """Writes an object unless there is one; returns whether it did. Raises StorageError."""
         if self.read(name) is not None:  # for stores without conditional writes, too
             return False
         try:
-            self._put(name, data, mode="create")
+            self.write(name, data, mode="create")
         except FileExistsError:
             return False
         return True
@@ -107,12 +110,6 @@ class ObjectStore:
         """Removes an object, if it exists. Raises StorageError."""
         with contextlib.suppress(FileNotFoundError):
             self._call(name, self._files._rm_file)
-
-    def _put(self, name: str, data: bytes, **options: Any) -> None:
-        try:
-            self._call(name, self._files._pipe_file, data, **options)
-        except FileNotFoundError:
-            raise StorageError(f"{self.address}/{name} cannot be written: there is no such bucket") from None
 
     def _call(self, name: str, function: Any, *args: Any, **options: Any) -> Any:
         """Runs one of the library's coroutines on an object; FileNotFoundError and FileExistsError pass."""
@@ -128,7 +125,6 @@ class ObjectStore:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in one line."""
     if isinstance(error, TimeoutError):
         return f"no answer in {CALL_SECONDS:.0f} s"
     if type(error).__name__ in ("NoCredentialsError", "DefaultCredentialsError"):
@@ -145,7 +141,6 @@ class FileEntry(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> FileEntry:
-        """The entry of a file with this content."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
@@ -156,16 +151,11 @@ class Manifest(NamedTuple):
     files: Mapping[str, FileEntry]
 
     def steps(self) -> list[int]:
-        """Its checkpoints, oldest first."""
         return sorted({int(found[1]) for path in self.files if (found := _CHECKPOINT.fullmatch(path))})
 
 
 def read_manifest(store: ObjectStore) -> Manifest | None:
-    """What the store lists; None where it holds no run.
-
-    Raises:
-        StorageError: it cannot be read, or is not a manifest of this program.
-    """
+    """What the store lists; None where it holds no run. Raises StorageError where it is not of this program."""
     data = store.read(MANIFEST_NAME)
     if data is None:
         return None
@@ -178,7 +168,7 @@ def read_manifest(store: ObjectStore) -> Manifest | None:
     outside = next((path for path in files if not _inside(path)), None)
     if written != FORMAT or outside is not None:
         reason = f"it names {outside!r}" if outside is not None else f"its format version is {written!r}"
-        raise StorageError(f"{store.address}/{MANIFEST_NAME} is not of this program: {reason}")
+        raise StorageError(f"{store.address}/{MANIFEST_NAME} was not written by this program: {reason}")
     return manifest
 
 

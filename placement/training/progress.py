@@ -16,24 +16,21 @@ COMPONENTS = {"wirelength_cost": "wirelength", "density_cost": "density", "conge
 
 
 class ProgressSink(Protocol):
-    """Receives what the learner's loop reports."""
+    """Receives what the learner's loop reports: rows of `metrics.csv`, and lines of text to be read now."""
 
-    def iteration(self, row: Row) -> None:
-        """An iteration is done; `row` is its row of `metrics.csv`."""
+    def iteration(self, row: Row) -> None: ...
 
-    def note(self, text: str) -> None:
-        """A line of text to be read now."""
+    def note(self, text: str) -> None: ...
 
 
 class TrainingProgress(ProgressSink, Protocol):
-    """Shows a run to people. Used in a `with` statement."""
+    """Shows a run to people, and the state of its processes where there are several. Used in a `with` statement."""
 
     def __enter__(self) -> TrainingProgress: ...
 
     def __exit__(self, *error: object) -> None: ...
 
-    def processes(self, table: Table) -> None:
-        """The state of the run's processes, where there are several."""
+    def processes(self, table: Table) -> None: ...
 
 
 class Remaining:
@@ -71,7 +68,6 @@ class PlainProgress:
         pass
 
     def iteration(self, row: Row) -> None:
-        """Prints the iteration's line."""
         components = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in COMPONENTS.items())
         self.note(
             f"iteration {int(row['iteration'])}/{self._iterations} · {int(row['episodes'])} episodes · "
@@ -81,7 +77,6 @@ class PlainProgress:
         )
 
     def note(self, text: str) -> None:
-        """Prints a line."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def processes(self, table: Table) -> None:
@@ -113,14 +108,12 @@ class LiveProgress(PlainProgress):
         self._live.stop()
 
     def iteration(self, row: Row) -> None:
-        """Redraws the table."""
         self._first = self._first or dict(row)
         elapsed, left = clock(row["seconds"]), clock(self._remaining.seconds(row))
         self._bar.update(self._task, completed=row["iteration"], text=f"{elapsed} elapsed, {left} left")
         self._show("episodes", self._table(row))
 
     def processes(self, table: Table) -> None:
-        """Shows the table of processes beneath that of the costs."""
         self._show("processes", table)
 
     def _show(self, name: str, table: Table) -> None:

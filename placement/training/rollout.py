@@ -21,20 +21,13 @@ from placement.engine.observation import Observation, Result
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.episode import Episode, signature, stack_episodes
 from placement.netlist.design import Design, Placement
-from placement.policy.agent import Acting, Agent, Decision
+from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters
 
 STEP_SECONDS = 600.0
 """Deadline of a batch of environments for one step."""
 INCARNATION_BITS = 40
 EVALUATOR = 1 << 22
 """Takes the place of the actor's number in the identity of an evaluation's episode, which is not learned from."""
-
-
-class EmbeddedParameters(NamedTuple):
-    """The policy network as `Agent.act` takes it: a pytree of arrays, and what `agent.embed(parameters)` returned."""
-
-    parameters: Any
-    embeddings: Any
 
 
 def play(
@@ -64,15 +57,11 @@ def play(
         on_end: called with the environment and its costs (float64 [5]) when its episode ends with all macros placed,
             while `pool.placement` still returns that episode's placement.
         stopped: called at every step.
-        batches: batches that the environments are split into; divides B.
+        batches: batches that the environments are split into; divides B, else ValueError.
 
     Returns:
         The episodes as one, axis B before each field's own, with identity and version 0; None if `stopped()` became
         true before the last one ended.
-
-    Raises:
-        ValueError: `batches` does not divide B.
-        TimeoutError: a batch took more than `STEP_SECONDS` for a step.
     """
     groups = _groups(pool, key, batches)
     lane = _InStep(pool) if batches == 1 else pool
@@ -160,7 +149,6 @@ class _Group:
     def decide(
         self, agent: Acting, network: EmbeddedParameters, observation: dict[str, np.ndarray], *, greedy: bool
     ) -> np.ndarray:
-        """The next actions, int32 [B]."""
         seen, key = Observation(**observation), self._keys[self._step]
         self._decision = agent.act(*network, seen, key, greedy=greedy, energy=self._energy)
         self._energy = self._decision.energy
@@ -197,7 +185,6 @@ def _blank(design: np.ndarray, steps: int) -> Episode:
 
 
 def _joined(groups: Sequence[Episode]) -> Episode:
-    """Episodes along axis B, one group after the other."""
     if len(groups) == 1:
         return groups[0]
     return Episode(*(np.concatenate(fields) for fields in zip(*groups, strict=True)))
@@ -213,19 +200,11 @@ class Evaluation(NamedTuple):
 
     @property
     def dead_end(self) -> bool:
-        """Whether a macro had no legal cell left."""
         return self.costs is None
 
 
 class Evaluator:
-    """Plays evaluation episodes on a fixed list of designs.
-
-    Args:
-        agent: made for the same designs.
-        designs: to be evaluated.
-        env: the environment's settings.
-        samples: episodes drawn on each design at a call, in addition to the greedy one.
-    """
+    """Plays evaluation episodes on the designs that `agent` was made for: of each a greedy one, and `samples` drawn."""
 
     def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
         self._agent = agent

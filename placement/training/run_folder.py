@@ -39,6 +39,8 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
+RENAMED = {"room_bias": "whitespace_bias"}
+"""Settings of the policy by the names that older run folders have for them."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -48,9 +50,7 @@ class Run:
     """A training run as it ended.
 
     Attributes:
-        folder: the run folder.
-        iterations, episodes: done in total.
-        seconds: spent in total.
+        iterations, episodes, seconds: in total.
         best_cost: the lowest cost found (the mean over the designs, where there are several); NaN if there is none.
         mean_cost: mean cost of the last iteration's sampled episodes; NaN if this start did no iteration.
         best_files: placement files of the best placements, one for each design that has one.
@@ -114,18 +114,16 @@ def _short_name(design: str) -> str:
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their grid of actions, in their preferred orientations.
+    """The run's designs with their grid of actions, in their preferred orientations; raises DesignError.
 
-    Raises:
-        DesignError: a design cannot be read, or its constraints cannot be met.
-        ConfigError: two designs have the same name.
+    ConfigError: two designs have the same name.
     """
     from placement.netlist.feasibility import ready
 
     env = config.env
     designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
-        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+        raise ConfigError(f"design={list(config.design)}: designs must have different names")
     return designs
 
 
@@ -142,16 +140,10 @@ def steps(designs: Sequence[Design]) -> int:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterator[None]:
-    """Makes the run folder and holds it for this process.
+    """Makes the run folder and holds it for this process, by the lock's file `name` in it.
 
-    Args:
-        folder: the run folder.
-        name: of the lock's file in it.
-        timeout: seconds to wait for another process to release it.
-
-    Raises:
-        ConfigError: another process holds it.
-        DesignError: it cannot be written.
+    Raises ConfigError where another process holds it for more than `timeout` seconds, DesignError where it cannot be
+    written.
     """
     check_output_folder("run_dir", folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -181,15 +173,7 @@ def write_record(folder: Path, config: TrainConfig) -> None:
 
 
 def read_settings(run: Path, *, key: str) -> TrainConfig:
-    """The settings that a run folder was trained with.
-
-    Args:
-        run: the folder.
-        key: the setting that names it, for messages.
-
-    Raises:
-        ConfigError: the folder holds no run.
-    """
+    """The settings that a run folder was trained with; raises ConfigError, for the setting `key`, without one."""
     import yaml  # type: ignore[import-untyped]
 
     path = run / SETTINGS_NAME
@@ -200,9 +184,17 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
-        return build(TrainConfig, values)
+        return build(TrainConfig, current_names(values))
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings of an older run folder under their present names."""
+    policy = settings.get("policy")
+    if not isinstance(policy, Mapping):
+        return dict(settings)
+    return {**settings, "policy": {RENAMED.get(name, name): value for name, value in policy.items()}}
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -243,7 +235,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     """
     defaults = dotted(plain(TrainConfig(design=("any",), run_dir="any")))
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in defaults.items() if key in now} | dotted(saved["settings"])
+    before = {key: value for key, value in defaults.items() if key in now} | dotted(current_names(saved["settings"]))
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

@@ -63,9 +63,8 @@ def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Itera
     body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray` the
     learner does that (`published`). `note` is called with lines about what was fetched and published.
 
-    Raises:
-        ConfigError: `run_dir` is not a usable address, or another run trains there. Nothing has begun.
-        StorageError: the store does not answer; at the end: the last state is in the working folder only.
+    Raises ConfigError where `run_dir` is not a usable address or another run trains there, and StorageError where the
+    store does not answer; at the end the last state is then in the working folder only.
     """
     if not is_address(config.run_dir):
         yield
@@ -106,11 +105,7 @@ def refresh(config: TrainConfig) -> None:
 
 
 def fetched(address: str, *, key: str) -> Path:
-    """A copy of a stored run, in a folder of its name that is removed when the program ends.
-
-    Raises:
-        ConfigError: there is no run at `address`, or it cannot be read.
-    """
+    """A copy of the run stored at `address`, in a folder of its name that is removed when the program ends."""
     store = ObjectStore(address, key=key)
     temporary = tempfile.mkdtemp(prefix="macro-placement-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
@@ -125,12 +120,9 @@ def fetched(address: str, *, key: str) -> Path:
 
 
 class Lease:
-    """Held from `acquire` to `release`.
+    """A store's lease, held from `acquire` to `release`; the setting `key` names the store.
 
-    Args:
-        store: whose lease.
-        key: the setting that names the store, for messages.
-        lost: called once, from another thread, when another run has taken the lease over.
+    `lost` is called once, from another thread, when another run has taken the lease over.
     """
 
     def __init__(self, store: ObjectStore, *, key: str, lost: Callable[[], None]) -> None:
@@ -140,12 +132,7 @@ class Lease:
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
 
     def acquire(self, note: Callable[[str], None]) -> None:
-        """Takes the lease; calls `note` where that takes a while.
-
-        Raises:
-            ConfigError: another run holds it.
-            StorageError: the store does not answer.
-        """
+        """Takes the lease, with a `note` where that takes a while; raises ConfigError if another run holds it."""
         if not self._store.create(LEASE_NAME, self._content()):
             self._take_over(note)
         self.held = True
@@ -205,7 +192,6 @@ def lease_owner(store: ObjectStore) -> str | None:
 
 
 def _holder(content: bytes) -> str:
-    """Who holds a lease, in words."""
     try:
         found = json.loads(content)
         return f"process {int(found['process'])} on {str(found['host'])[:64]}"
@@ -242,11 +228,7 @@ class _Follower:
 
     @contextlib.contextmanager
     def following(self, note: Callable[[str], None]) -> Iterator[None]:
-        """Publishes while the body runs and at its end.
-
-        Raises:
-            StorageError: the last state could not be published, and the body has not failed already.
-        """
+        """Publishes while the body runs and at its end; raises StorageError, unless the body has failed already."""
         self._thread.start()
         failed = True
         try:
@@ -288,7 +270,6 @@ class _Follower:
             time.sleep(LOOK_SECONDS)
 
     def _publish(self) -> bool:
-        """Whether the store is up to date."""
         try:
             self._taken = self._taken or self._lost()
             if self._taken:
@@ -322,7 +303,7 @@ def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -
     if manifest is not None:
         manifest = fetch(store, folder)
     if manifest is None:
-        note(f"{store.address}: begins a run; works in {folder}")
+        note(f"{store.address}: starts a run; its working folder is {folder}")
         return None
     _write_record(folder, store.address, manifest)
     note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")

@@ -78,18 +78,15 @@ class MlflowTracker:
             self._call("log_batch", self.run, params=named[first : first + MLFLOW_BATCH])
 
     def metrics(self, row: Mapping[str, float], *, step: int) -> None:
-        """See `Tracker`."""
         now = int(time.time() * 1000)
         numbers = [self._entities.Metric(name, value, now, step) for name, value in row.items()]
         self._call("log_batch", self.run, metrics=numbers)
 
     def artefacts(self, files: Sequence[Path]) -> None:
-        """See `Tracker`."""
         for file in files:
             self._call("log_artifact", self.run, str(file))
 
     def end(self, *, finished: bool) -> None:
-        """See `Tracker`."""
         self._call("set_terminated", self.run, "FINISHED" if finished else "KILLED")
 
     def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
@@ -129,18 +126,15 @@ class WandbTracker:
         self.run = self._run.id
 
     def metrics(self, row: Mapping[str, float], *, step: int) -> None:
-        """See `Tracker`."""
         self._call(self._run.log, dict(row), step=step)
 
     def artefacts(self, files: Sequence[Path]) -> None:
-        """See `Tracker`."""
         artefact = self._wandb.Artifact(f"result-{self.run}", type="result")
         for file in files:
             self._call(artefact.add_file, str(file))
         self._call(self._run.log_artifact, artefact)
 
     def end(self, *, finished: bool) -> None:
-        """See `Tracker`."""
         self._call(self._run.finish, exit_code=0 if finished else 1)
 
     def _call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

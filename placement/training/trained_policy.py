@@ -33,15 +33,9 @@ class Parameters(NamedTuple):
 
 
 def policy_folder(run: str | Path, *, key: str) -> Path:
-    """The run folder that a setting names: a folder of the user's own, or a shipped policy's by its name.
+    """The run folder that the setting `key` names: an existing path, else a shipped policy by its name, such as `base`.
 
-    Args:
-        run: a path, a name such as `base`, or an address of object storage, whose run is copied for this program. An
-            existing path takes precedence over a name.
-        key: the setting, for messages.
-
-    Raises:
-        ConfigError: there is none.
+    The run at an address of object storage is copied for this program. Raises ConfigError where there is none.
     """
     if is_address(str(run)):
         return fetched(str(run), key=key)
@@ -66,13 +60,8 @@ def shipped_policies() -> list[str]:
 def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
     """A run's newest parameters, for the network that `policy` describes.
 
-    Args:
-        run: its folder.
-        policy: sizes of the network that is to take them.
-        key: the setting that names the folder, for messages.
-
-    Raises:
-        ConfigError: the folder holds no run, no checkpoint, a damaged one, or one of another network.
+    Raises ConfigError, for the setting `key`, where the folder holds no run, no checkpoint, a damaged one, or one of
+    another network.
     """
     trained = read_settings(run, key=key)
     try:
@@ -108,16 +97,8 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
 def keep_policy(run: Path, folder: Path) -> int:
     """Copies what placing designs needs from a run: its settings, its versions, and its newest parameters alone.
 
-    Args:
-        run: the run folder.
-        folder: the new run folder; missing, or empty.
-
-    Returns:
-        The parameters' iteration.
-
-    Raises:
-        ConfigError: `run` is no run folder, or `folder` is not empty.
-        CheckpointError: the run has no checkpoint, or a damaged one.
+    Returns the parameters' iteration. Raises ConfigError where `run` is no run folder or the new `folder` is not empty,
+    and CheckpointError.
     """
     settings = read_settings(run, key="run")
     if folder.exists() and any(folder.iterdir()):

@@ -147,7 +147,7 @@ class Gate:
 
     def __init__(self, behind: int, *, bind: str, token: str, port: int = 0) -> None:
         if not token:
-            raise ValueError("a gate without a token keeps nobody out: give it the run's")
+            raise ValueError("a gate needs the run's token")
         self._behind, self._token = behind, token
         self.passed = self.rejected = 0
         self._unproved: dict[asyncio.Task[None], None] = {}

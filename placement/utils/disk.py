@@ -19,7 +19,7 @@ class DiskFull(OSError):
 
 
 @contextlib.contextmanager
-def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
+def checked_space(path: Path, size: int | None = None) -> Iterator[None]:
     """A block that writes to `path`, a file or a folder.
 
     Args:

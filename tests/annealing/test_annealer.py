@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from placement.annealing.anneal_config import MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.annealing.config import MOVES, AnnealConfig
 from placement.annealing.legaliser import fits
 from placement.annealing.starts import grid_starts, make_starts
 from placement.engine.costs import DEFAULT_WEIGHTS, PROXY_WEIGHTS, compute_costs, legality

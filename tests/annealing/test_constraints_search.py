@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.annealing import legaliser
+from placement.annealing.anneal_config import MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.annealing.config import MOVES, AnnealConfig
 from placement.annealing.finishing import flip_macros
 from placement.annealing.legaliser import NoLegalPlacement, fits, joined_grid, legalise
 from placement.annealing.search import search

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.rows import MOST_ASSIGNED, RowPacker, _halves, spring_equilibrium, spring_matrix
 from placement.annealing.starts import MOST_ROWS, grid_starts, repacked
 from placement.engine.costs import legality

@@ -13,7 +13,7 @@ import pytest
 from placement.annealing import legaliser
 from placement.annealing import search as search_module
 from placement.annealing import starts as starts_module
-from placement.annealing.config import FINAL_TEMPERATURE, SOFT_PLACER, STARTS, AnnealConfig
+from placement.annealing.anneal_config import FINAL_TEMPERATURE, SOFT_PLACER, STARTS, AnnealConfig
 from placement.annealing.legaliser import fits
 from placement.annealing.rows import RowPacker, spring_equilibrium
 from placement.annealing.search import BEST_NAME, HISTORY_NAME, STATE_NAME, Watch, search

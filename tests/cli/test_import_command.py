@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
-from placement.cli.importing import ImportConfig
+from placement.cli.import_command import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import settings
 from placement.netlist.clustering import cluster
@@ -148,7 +148,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
-        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be one of places, names"),
+        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),
@@ -458,7 +458,7 @@ def test_published_placements_come_back_bit_for_bit(
     tmp_path: Path, real: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the canvas's coordinates and back, by the commands; cells, which have no part in it, in any clusters."""
-    monkeypatch.setattr(cluster, "partition", lambda *_, fixed, parts, **__: (_even(fixed, parts), 0))
+    monkeypatch.setattr(cluster, "partition", lambda *_, fixed, parts, **__: _even(fixed, parts))
     netlist, floorplan = real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
     design = tmp_path / "ariane"
     files = ("--protobuf", netlist, "--def", floorplan)

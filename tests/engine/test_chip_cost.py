@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.annealing.config import AnnealConfig
 from placement.engine.costs import CostWeights, IncrementalCost, compute_costs, cost_maps
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import Watch
 from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.evaluation import placers, policies

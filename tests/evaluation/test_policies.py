@@ -189,7 +189,7 @@ def test_the_policy_takes_part_in_comparisons(run_folder, tmp_path):
 def test_every_way_has_a_line_and_a_placement_and_the_cheapest_is_kept(run_folder, tmp_path):
     metrics, text = evaluate(run_folder, design="clustered40", samples=2, out=str(tmp_path))
     lines = {line["key"]: line for line in json.loads((tmp_path / "lines.json").read_text())}
-    assert list(lines) == ["greedy", "sampled", "mean", "settled", "flipped"]
+    assert list(lines) == ["greedy", "sampled", "mean", "annealed", "flipped"]
     assert lines["mean"]["file"] is None
     costs = {key: line["costs"]["cost"] for key, line in lines.items() if line["file"]}
     for key, cost in costs.items():
@@ -197,14 +197,14 @@ def test_every_way_has_a_line_and_a_placement_and_the_cheapest_is_kept(run_folde
         assert compute_costs(design, weights=DEFAULT_WEIGHTS).total == pytest.approx(cost, rel=1e-12)
         assert legality(design) == (0, 0)
         assert lines[key]["name"] in text and f"{cost:.6f}" in text
-    assert costs["settled"] < min(costs[key] for key in ("greedy", "sampled"))
+    assert costs["annealed"] < min(costs[key] for key in ("greedy", "sampled"))
     assert costs["flipped"] < min(cost for key, cost in costs.items() if key != "flipped")
     assert metrics.costs.total == costs["flipped"]
     assert compute_costs(load("clustered40", tmp_path / "placement.plc"), weights=DEFAULT_WEIGHTS) == metrics.costs
 
 
 def test_without_flips_there_is_no_such_line(run_folder, tmp_path):
-    evaluate(run_folder, flips=False, settled=0, out=str(tmp_path))
+    evaluate(run_folder, flips=False, annealed=0, out=str(tmp_path))
     keys = [line["key"] for line in json.loads((tmp_path / "lines.json").read_text())]
     assert keys == ["greedy", "sampled", "mean"]
     assert not (tmp_path / "flipped.plc").exists()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start, legal
 from placement.engine.costs import CostWeights, compute_costs

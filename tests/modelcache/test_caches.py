@@ -288,7 +288,7 @@ def serve() -> Iterator[Callable[..., str]]:
 
 def test_a_server_that_is_no_cache_is_named(make: Make, serve: Callable[..., str]) -> None:
     address = serve()
-    with pytest.raises(StoreTimeout, match=f"{address} is no model cache: Method not found"):
+    with pytest.raises(StoreTimeout, match=f"{address} is not a model cache: Method not found"):
         make("reader", address).wait_for(0, timeout=0.1)
 
 
@@ -368,7 +368,7 @@ def test_a_reader_that_finds_no_cache_looks_again_at_once(make: Make) -> None:
     addresses: list[str] = []
     reader = CacheReader(lambda: tuple(addresses), LAYOUT)
     try:
-        with pytest.raises(StoreTimeout, match="no cache to ask: none known"):
+        with pytest.raises(StoreTimeout, match="no cache is available: none known"):
             reader.wait_for(0, timeout=0.1)
         for version in (1, 2):
             cache = make("cache")
@@ -395,7 +395,7 @@ def test_without_any_cache_what_is_held_is_returned_and_more_is_waited_for(make:
         reader.wait_for(2, timeout=0.1)
     nobody = make("reader", "")
     assert nobody.version() == -1
-    with pytest.raises(StoreTimeout, match="no cache to ask: 0: down"):
+    with pytest.raises(StoreTimeout, match="no cache is available: 0: down"):
         nobody.wait_for(0, timeout=0.1)
 
 

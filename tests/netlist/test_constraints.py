@@ -212,11 +212,12 @@ def test_a_wrong_file_is_refused_in_words(text: str, words: str, tmp_path: Path)
 
 def test_only_the_star_is_special() -> None:
     names = {"mem[0]": 0, "mem[1]": 1, "memx": 2, "a.b": 3}
-    assert matching(names, "mem[0]") == [0]
-    assert matching(names, "mem*") == [0, 1, 2]
-    assert matching(names, "*[*]") == [0, 1]
-    assert matching(names, "a?b") == []
-    assert matching(names, "a.*") == [3]
+    assert matching(names, "mem[0]", "x") == [0]
+    assert matching(names, "mem*", "x") == [0, 1, 2]
+    assert matching(names, "*[*]", "x") == [0, 1]
+    with pytest.raises(DesignError, match=r"x: the netlist has no hard macro 'a\?b'"):
+        matching(names, "a?b", "x")
+    assert matching(names, "a.*", "x") == [3]
 
 
 def test_a_run_with_other_constraints_is_another_run() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from placement.api import import_design
 from placement.netlist import export
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
@@ -19,7 +20,7 @@ from placement.netlist.formats.def_design import flat_design_of
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.protobuf_design import read_protobuf_def
-from placement.netlist.importing import ImportSettings, import_design
+from placement.netlist.importing import ImportSettings
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_def_placement
 from tests.support.array_chip import array_flat

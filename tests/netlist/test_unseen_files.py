@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.made_chip import TECHNOLOGIES, Options, write_chip
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.starts import make_starts
 from placement.engine.costs import legality
 from placement.netlist.clustering.cluster import ClusteringSettings

@@ -112,7 +112,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
 
 
 def test_the_configured_biases_are_the_initial_ones() -> None:
-    config = PolicyConfig(wire_bias=1.5, edge_bias=0.5, room_bias=3.0)
+    config = PolicyConfig(wire_bias=1.5, edge_bias=0.5, whitespace_bias=3.0)
     initial = prior_weights(config)(jax.random.key(0), (5,), jnp.float32)
     np.testing.assert_array_equal(initial, [1.5, 0.0, 0.0, 0.5, 3.0])
 

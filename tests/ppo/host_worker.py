@@ -24,8 +24,8 @@ from placement.episode import Episode  # noqa: E402
 from placement.ppo.hosts import make_mesh  # noqa: E402
 from placement.ppo.learner import Learner  # noqa: E402
 from placement.replay.shard import ReplayShard  # noqa: E402
+from placement.replay.shard_reader import ShardedReplay  # noqa: E402
 from placement.replay.shard_writer import ShardWriter  # noqa: E402
-from placement.replay.sharded import ShardedReplay  # noqa: E402
 from placement.training.checkpoint import Checkpoints, on_host  # noqa: E402
 from tests.support.designs import four_macros  # noqa: E402
 from tests.support.episodes import played_episodes  # noqa: E402

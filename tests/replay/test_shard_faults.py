@@ -15,8 +15,8 @@ from tests.support.shard_process import ShardProcess
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay import shard_items, shard_writer
+from placement.replay.shard_reader import ShardedReplay
 from placement.replay.shard_writer import ShardWriter
-from placement.replay.sharded import ShardedReplay
 from tests.support.waiting import wait_until
 
 LONG = 120.0

@@ -19,8 +19,8 @@ from tests.support.waiting import wait_until
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay import shard_items
 from placement.replay.shard import ReplayShard
+from placement.replay.shard_reader import ShardedReplay
 from placement.replay.shard_writer import ShardWriter
-from placement.replay.sharded import ShardedReplay
 from placement.transport import reverb_server
 
 LONG = 60.0

@@ -18,8 +18,8 @@ from tests.support.episodes import STEPS, counts, episode
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.shard import ReplayShard
 from placement.replay.shard_items import ShardMismatch
+from placement.replay.shard_reader import ShardedReplay
 from placement.replay.shard_writer import ShardWriter
-from placement.replay.sharded import ShardedReplay
 from tests.support.by_hand import write_item
 from tests.support.waiting import wait_until
 

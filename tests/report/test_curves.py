@@ -8,7 +8,7 @@ from PIL import Image
 
 from placement.netlist.errors import DesignError
 from placement.report import curves, style
-from placement.report.run_folder import best_so_far, read_metrics
+from placement.report.run_watch import best_so_far, read_metrics
 
 HEADER = (
     "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,"

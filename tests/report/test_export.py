@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 
-from placement.report.metrics import write_macros
+from placement.report.placement_metrics import write_macros
 from tests.support.designs import four_macros
 
 

@@ -9,7 +9,7 @@ from matplotlib.collections import PathCollection
 
 from placement.netlist.load import load
 from placement.report import style
-from placement.report.metrics import FullMetrics
+from placement.report.placement_metrics import FullMetrics
 from placement.report.plots import DrawnCells, FullPanel, plot_cells, plot_full_side_by_side
 
 DESIGN = load("clustered40")

@@ -39,7 +39,7 @@ from placement.training import actor, learner_loop
 from placement.training.checkpoint import read_parameters
 from placement.training.metrics import MetricsWriter
 from placement.utils.disk import DiskFull
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 from tests.support import designs
 from tests.support.designs import Node
 from tests.support.fakes import FakeAgent, FakeLearner

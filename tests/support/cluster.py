@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.ray_run import LONG, ROOT, RayRun
 
 HEAD = "head"
@@ -144,11 +144,11 @@ class Cluster:
     def processes(self, host: str) -> list[psutil.Process]:
         """All processes of a node."""
         node = self._nodes[host]
-        return [node, *session.descendants(node.pid)]
+        return [node, *ray_connection.descendants(node.pid)]
 
     def lives(self, host: str) -> bool:
         """Whether a node is there."""
-        return session.alive(self._nodes[host])
+        return ray_connection.alive(self._nodes[host])
 
     def kill(self, host: str) -> None:
         """Kills all processes of a node at once."""
@@ -156,7 +156,7 @@ class Cluster:
         for process in all_of_it:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.suspend()
-        session.end_all(all_of_it, timeout=0.0)
+        ray_connection.end_all(all_of_it, timeout=0.0)
 
     def run(self, config: Mapping[str, Any], *, factories: Mapping[str, str] | None = None) -> RayRun:
         """A run whose command is given on the head."""

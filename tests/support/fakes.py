@@ -15,7 +15,7 @@ from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
-from placement.policy.agent import Decision, Request
+from placement.policy.agent import Decision, EmbeddedParameters, Request
 from placement.ppo.hosts import Hosts
 
 
@@ -60,16 +60,10 @@ class FakeAgent:
         return Decision(actions, np.full(len(mask), -embeddings, np.float32))
 
     def act_together(
-        self,
-        params: dict[str, np.ndarray],
-        embeddings: int,
-        requests: Sequence[Request],
-        *,
-        greedy: bool = False,
-        temperature: float = 1.0,
+        self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
         """As `act` for each."""
-        return [self.act(params, embeddings, one.observation, one.key, greedy=greedy) for one in requests]
+        return [self.act(*network, one.observation, one.key, greedy=greedy) for one in requests]
 
 
 class FakeLearner:

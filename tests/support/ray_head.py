@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.ray_run import LONG
 
 TOKEN = secrets.token_hex(16)
@@ -61,20 +61,20 @@ def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
                 time.sleep(0.1)
             yield f"127.0.0.1:{port}", head.pid
         finally:
-            below = session.descendants(head.pid)
+            below = ray_connection.descendants(head.pid)
             head.send_signal(signal.SIGTERM)
             try:
                 head.wait(30)
             finally:
                 head.kill()
-                session.end_all(below, timeout=5)
+                ray_connection.end_all(below, timeout=5)
                 subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
 def named(head: int, word: bytes) -> list[psutil.Process]:
     """Processes below a node with that word in their title; Ray names them after what they run."""
     found = []
-    for process in session.descendants(head):
+    for process in ray_connection.descendants(head):
         with contextlib.suppress(OSError):  # it has just ended
             if word in Path(f"/proc/{process.pid}/cmdline").read_bytes():
                 found.append(process)

@@ -21,7 +21,7 @@ import pytest
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.recording import RECORD, UPDATE_SECONDS
 
 WATCH = "WATCH "
@@ -104,13 +104,13 @@ class RayRun:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(30)
-        session.end_all(below, timeout=0.0)
+        ray_connection.end_all(below, timeout=0.0)
         self._reader.join(30)
-        session.remove_files(self._run_dir / session.FOLDER_FILE)
+        ray_connection.remove_files(self._run_dir / ray_connection.FOLDER_FILE)
 
     def below(self) -> list[psutil.Process]:
         """The processes of the run at present and at all earlier calls, without its first one."""
-        self._below |= {process.pid: process for process in session.descendants(self.process.pid)}
+        self._below |= {process.pid: process for process in ray_connection.descendants(self.process.pid)}
         return list(self._below.values())
 
     def until(self, happened: Callable[[], Any], what: str, *, timeout: float) -> Any:

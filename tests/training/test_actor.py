@@ -17,11 +17,12 @@ from placement.episode import Schema
 from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
+from placement.policy.agent import EmbeddedParameters
 from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule
 from placement.training.best import BestTracker
 from placement.training.inference import LocalInference
-from placement.training.rollout import EmbeddedParameters, Evaluator, play
+from placement.training.rollout import Evaluator, play
 from tests.support.fakes import FakeAgent
 
 LONG = 90.0

@@ -13,7 +13,7 @@ import pytest
 from placement.engine.costs import Costs, compute_costs
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
-from placement.report.run_folder import MOST_KEPT, best_placements
+from placement.report.run_watch import MOST_KEPT, best_placements
 from placement.training.best import BestTracker
 from tests.support.designs import random_design, random_placement
 

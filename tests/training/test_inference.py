@@ -20,7 +20,7 @@ from placement.ppo.learner import Learner
 from placement.training import inference as module
 from placement.training.actor import Actor, ActorContext
 from placement.training.inference import CentralInference, Inference, InferenceClosed, LocalInference
-from placement.utils.supervisor import Supervisor, WorkerFailed
+from placement.utils.worker_threads import Supervisor, WorkerFailed
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.fakes import FakeAgent
 from tests.support.observations import random_observation

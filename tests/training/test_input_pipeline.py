@@ -87,7 +87,7 @@ def test_it_reads_one_batch_ahead_and_no_more(learner: Learner, replay: MemoryRe
         wait_until(lambda: replay.size() == 2 * 6)
 
 
-def test_a_well_formed_episode_with_an_illegal_action_is_refused_and_counted(
+def test_a_well_formed_episode_with_an_illegal_action_is_rejected_and_counted(
     learner: Learner, replay: MemoryReplay, designs: list[Design]
 ) -> None:
     episodes = episodes_of(designs, 8)
@@ -99,7 +99,7 @@ def test_a_well_formed_episode_with_an_illegal_action_is_refused_and_counted(
     with InputPipeline(replay, learner, episodes=7) as pipeline:
         batch = pipeline.next(timeout=LONG)
         assert counts(batch.episodes) == [0, 1, 2, 4, 5, 6, 7]
-        assert pipeline.refused == 1
+        assert pipeline.rejected == 1
         expected = learner.prepare([episode for episode in episodes if episode is not episodes[3]])
         jax.tree.map(np.testing.assert_array_equal, batch.prepared, expected)
 

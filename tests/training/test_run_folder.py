@@ -96,6 +96,17 @@ def test_a_setting_that_is_new_since_the_run_began_had_its_default() -> None:
         run_folder.require_same(Path("run"), begun, run_folder.identity(other, designs))
 
 
+def test_a_run_of_an_older_name_is_read_and_resumed(tmp_path: Path) -> None:
+    designs, config = [four_macros()], dataclasses.replace(CONFIG, policy=PolicyConfig(whitespace_bias=2.0))
+    begun = run_folder.identity(config, designs)
+    begun["settings"]["policy"]["room_bias"] = begun["settings"]["policy"].pop("whitespace_bias")
+    run_folder.require_same(Path("run"), begun, run_folder.identity(config, designs))
+    run_folder.write_record(tmp_path, config)
+    file = tmp_path / "config.yaml"
+    file.write_text(file.read_text().replace("whitespace_bias", "room_bias"))
+    assert run_folder.read_settings(tmp_path, key="run") == config
+
+
 def test_a_setting_that_is_no_more_is_told() -> None:
     designs = [four_macros()]
     begun = run_folder.identity(CONFIG, designs)

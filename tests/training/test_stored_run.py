@@ -62,7 +62,10 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
         learn(working_folder(address), 1)
         wait_until(lambda: steps(address) == [1])  # while it runs
         learn(working_folder(address), 2)
-    assert notes == [f"{address}: begins a run; works in {working_folder(address)}", f"published: {address}"]
+    assert notes == [
+        f"{address}: starts a run; its working folder is {working_folder(address)}",
+        f"published: {address}",
+    ]
     other = machine.parent / "other"
     other.mkdir()
     monkeypatch.chdir(other)

@@ -184,7 +184,7 @@ def test_a_port_that_is_taken_is_named(gate: Gate, echo: int) -> None:
 
 
 def test_a_gate_and_tunnels_need_a_token(echo: int) -> None:
-    with pytest.raises(ValueError, match="keeps nobody out"):
+    with pytest.raises(ValueError, match="a gate needs the run"):
         Gate(echo, bind="127.0.0.1", token="")
     with pytest.raises(ValueError, match="need the run's token"):
         Tunnels("")

@@ -4,7 +4,7 @@ Nets of many sinks are cut; what belongs to a macro or to adjacent ports is kept
 (here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
 follow connectivity alone. Cells that then have more nets with another group move to it.
 
-Axis legend: N nodes, V vertices of the hypergraph, M its pins, S ports of one side.
+Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
 
 from __future__ import annotations
@@ -15,62 +15,43 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.clustering.groups import Connectivity, Nodes, break_up, connectivity, merge_small, refine
+from placement.netlist.clustering.groups import Connectivity, break_up, connectivity, merge_small, refine
 from placement.netlist.clustering.partition import partition
-from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
+UTILIZATION = 0.5
+"""The share of a soft macro's area that its cells cover."""
+_IMBALANCE = 0.3
+"""The share by which a part may exceed the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
+they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05."""
 _NET_WEIGHT = 4
 """The weight of a net relative to the hint that a module of the hierarchy gives."""
-_DIVIDER = "/"
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
-    """Defaults are Circuit Training's, but for the soft macros' shape, `refine` and `imbalance` (there 0.05).
+    """What a user chooses.
 
     Attributes:
         parts: of the partition, beside the fixed groups; fewer if there are not eight cells for each.
-        fixed_levels: levels of logic around a macro or a group of ports that stay with it.
-        most_sinks: nets of more sinks are cut.
-        imbalance: by which a part may be larger than the mean. Parts are broken up and merged afterwards, so that they
-            differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
-        utilization: the share of a soft macro's area that its cells cover, above 0, at most 1.
-        aspect: width over height of soft macros; None: as wide as a gcell, which is Circuit Training's shape.
-        runs: partitions tried, of which the best is taken.
         seed: of the partitioner.
         use_positions: whether cells' positions are used if there are any.
-        use_hierarchy: whether names' hierarchy is a hint if there are no positions.
-        refine: whether cells change groups at the end if that saves nets, which is not in the published recipe.
 
     Raises:
         DesignError: a value is out of range.
     """
 
     parts: int = 500
-    fixed_levels: int = 1
-    most_sinks: int = 500
-    imbalance: float = 0.3
-    utilization: float = 0.5
-    aspect: float | None = 1.0
-    runs: int = 1
     seed: int = 0
     use_positions: bool = True
-    use_hierarchy: bool = True
-    refine: bool = True
 
     def __post_init__(self) -> None:
-        for field, least in (("parts", 1), ("fixed_levels", 0), ("most_sinks", 1), ("runs", 1), ("seed", 0)):
+        for field, least in (("parts", 1), ("seed", 0)):
             value = getattr(self, field)
             if int(value) != value or value < least:
                 raise DesignError(f"clustering {field}: {value} must be a whole number of at least {least}")
-        if not 0 < self.utilization <= 1:
-            raise DesignError(f"clustering utilization: {self.utilization} must be above 0 and at most 1")
-        for field in ("imbalance", "aspect"):
-            value = getattr(self, field)
-            if value is not None and not value > 0:
-                raise DesignError(f"clustering {field}: {value} must be above 0")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -107,21 +88,27 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     """
     chosen = settings or ClusteringSettings()
     netlist = design.netlist
-    joined = connectivity(netlist, most_sinks=chosen.most_sinks)
+    joined = connectivity(design)
     on_nets = np.zeros(netlist.num_nodes, dtype=np.bool_)
     on_nets[netlist.pin_node[netlist.net_pins]] = True
     cells = np.flatnonzero(joined.is_cell & on_nets)
     placed = chosen.use_positions and bool(len(cells)) and bool(design.placement.placed[cells].all())
-    fixed, groups = fixed_groups(design, canvas, joined, levels=chosen.fixed_levels)
+    fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
-    group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, settings=chosen)
-    nodes = _nodes(design, placed=placed)
-    reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
-    group = _regrouped(design, joined, group, parts, nodes=nodes, reach=reach)
+    group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
+    # µm, beyond which groups are broken up; without positions distance does not matter.
+    reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
+    # A macro without a place breaks nothing up.
+    has_place = design.placement.placed
+    inside = np.where(has_place, group, -1)
+    broken, count = break_up(inside, parts, x=joined.x, y=joined.y, area=joined.area, reach=reach)
+    group = np.where(has_place, broken, group)
+    most_nodes = (netlist.num_nodes + int(joined.size[netlist.hard].sum())) // parts // 4
+    if most_nodes > 0:
+        group = merge_small(group, count, joined, most_nodes=most_nodes, reach=reach / 2)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
-    if chosen.refine:
-        free = cells[fixed[cells] < 0]
-        cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
+    free = cells[fixed[cells] < 0]
+    cluster = refine(cluster, free, joined, reach=reach / 2, seed=chosen.seed)
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
@@ -129,11 +116,11 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     return Clustering(cluster.astype(np.int32), len(numbers), chosen, parts, placed, tuple(notices))
 
 
-def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity, *, levels: int) -> tuple[np.ndarray, int]:
+def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tuple[np.ndarray, int]:
     """A group for each hard macro and each run of ports no longer than a gcell, with the adjacent cells.
 
     Circuit Training's rule (google-research/circuit_training, `Grouping.setup_fixed_groups`). A cell that several
-    groups reach at the same level belongs to the first of them.
+    groups reach belongs to the first of them.
 
     Returns:
         int32 [N], each node's group, -1: none; and the number of groups.
@@ -142,63 +129,36 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity, *, le
     hard = design.netlist.hard
     group[hard] = np.arange(len(hard))
     count = len(hard)
-    for ports, along, length in _sides(design, canvas):
-        order = np.argsort(along, kind="stable")
-        begin = -math.inf
-        for port, at in zip(ports[order].tolist(), along[order].tolist(), strict=True):
-            if at - begin > length:
-                begin, count = at, count + 1
-            group[port] = count - 1
-    for _ in range(levels):
-        _expand(group, joined)
-    return group, count
-
-
-def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Per side: its ports (int [S]), their positions along it (float64 [S], µm), and a gcell's length (µm).
-
-    The diagonals of the die divide the sides.
-    """
+    # The diagonals of the die divide its sides: top, right, bottom and left.
     die, ports = design.floorplan.die, design.netlist.ports
-    x = design.placement.x[ports] - die.x_low
-    y = design.placement.y[ports] - die.y_low
+    x, y = design.placement.x[ports] - die.x_low, design.placement.y[ports] - die.y_low
     rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
-    sides = []
     for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
         mine = (rising == above_rising) & (falling == above_falling)
-        is_horizontal = above_rising == above_falling
-        along = x[mine] if is_horizontal else y[mine]
-        sides.append((ports[mine], along, canvas.cell_width if is_horizontal else canvas.cell_height))
-    return sides
-
-
-def _expand(group: np.ndarray, joined: Connectivity) -> None:
-    """Takes the cells that share a driver–sink connection with a grouped node into its group; changes `group`."""
+        along, length = (x, canvas.cell_width) if above_rising == above_falling else (y, canvas.cell_height)
+        begin = -math.inf
+        for index in np.flatnonzero(mine)[np.argsort(along[mine], kind="stable")].tolist():
+            if along[index] - begin > length:
+                begin, count = along[index], count + 1
+            group[ports[index]] = count - 1
+    # The cells that share a driver–sink connection with a grouped node, both ways: from a driver to its sinks and back.
     driver = joined.driver[joined.net]
-    # Both ways: from a driver to its sinks and back.
-    ends = np.concatenate((driver, joined.node))
-    others = np.concatenate((joined.node, driver))
+    ends, others = np.concatenate((driver, joined.node)), np.concatenate((joined.node, driver))
     reaches = (group[ends] >= 0) & (group[others] < 0) & joined.is_cell[others]
-    best = np.full(len(group), np.iinfo(np.int32).max, dtype=np.int32)
+    best = np.full(len(group), count, dtype=np.int32)
     np.minimum.at(best, others[reaches], group[ends[reaches]])
-    found = best < np.iinfo(np.int32).max
-    group[found] = best[found]
+    return np.where(best < count, best, group), count
 
 
 def _partitioned(
-    design: FlatDesign,
-    joined: Connectivity,
-    cells: np.ndarray,
-    fixed: np.ndarray,
-    *,
-    parts: int,
-    placed: bool,
-    settings: ClusteringSettings,
+    joined: Connectivity, cells: np.ndarray, fixed: np.ndarray, names: Sequence[str] | None, *, parts: int, seed: int
 ) -> np.ndarray:
-    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph."""
+    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph.
+
+    The hierarchy of the nodes' names is a hint; None: they have positions, which are a better one.
+    """
     groups = int(fixed.max(initial=-1)) + 1
-    vertex_of = np.full(design.netlist.num_nodes, -1, dtype=np.int64)
-    vertex_of[fixed >= 0] = fixed[fixed >= 0]
+    vertex_of = fixed.astype(np.int64)
     free = cells[fixed[cells] < 0]
     vertex_of[free] = groups + np.arange(len(free))
     weight = np.ones(groups + len(free), dtype=np.int64)
@@ -207,22 +167,18 @@ def _partitioned(
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
     edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
     edge_weight = np.full(int(edge.max(initial=-1)) + 1, _NET_WEIGHT, dtype=np.int64)
-    if settings.use_hierarchy and not placed:
-        module, member = module_edges(design.netlist.names, free, parts)
+    if names is not None:
+        module, member = module_edges(names, free, parts)
         edge = np.concatenate((edge, len(edge_weight) + module))
         vertex = np.concatenate((vertex, vertex_of[member]))
         edge_weight = np.concatenate((edge_weight, np.ones(int(module.max(initial=-1)) + 1, np.int64)))
     pinned = np.full(len(weight), -1, dtype=np.int32)
     pinned[:groups] = np.arange(groups)
-    tried = [
-        partition(
-            edge, vertex, edge_weight=edge_weight, vertex_weight=weight, fixed=pinned, parts=parts,
-            imbalance=settings.imbalance, seed=settings.seed + run,
-        )
-        for run in range(settings.runs)
-    ]  # fmt: skip
-    best = min(tried, key=lambda found: found[1])[0]
-    return np.where(vertex_of >= 0, best[np.maximum(vertex_of, 0)], -1).astype(np.int32)
+    part = partition(
+        edge, vertex, edge_weight=edge_weight, vertex_weight=weight, fixed=pinned, parts=parts, imbalance=_IMBALANCE,
+        seed=seed,
+    )  # fmt: skip
+    return np.where(vertex_of >= 0, part[np.maximum(vertex_of, 0)], -1).astype(np.int32)
 
 
 def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +202,7 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
     members: dict[str, list[int]] = {}
     for cell in cells.tolist():
         path = names[cell]
-        while (at := path.rfind(_DIVIDER)) > 0:
+        while (at := path.rfind("/")) > 0:
             path = path[:at]
             inside = members.setdefault(path, [])
             # One more than allowed is enough to see that the module is too large.
@@ -255,32 +211,3 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
     kept = [inside for inside in members.values() if 2 <= len(inside) <= most]
     module = np.repeat(np.arange(len(kept)), np.array([len(inside) for inside in kept], dtype=np.int64))
     return module, np.array([cell for inside in kept for cell in inside], dtype=np.int64)
-
-
-def _regrouped(
-    design: FlatDesign, joined: Connectivity, group: np.ndarray, parts: int, *, nodes: Nodes, reach: float
-) -> np.ndarray:
-    """The parts, broken up if they span too far, and merged if they are small."""
-    netlist, placed_nodes, count = design.netlist, design.placement.placed, parts
-    pins = int((nodes.size[netlist.hard]).sum())
-    most_nodes = (netlist.num_nodes + pins) // max(parts, 1) // 4
-    if nodes.x is not None and nodes.y is not None:
-        # A macro without a place breaks nothing up.
-        inside = np.where(placed_nodes, group, -1)
-        broken, count = break_up(inside, count, x=nodes.x, y=nodes.y, area=nodes.area, reach=reach)
-        group = np.where(placed_nodes, broken, group)
-    if most_nodes > 0:
-        group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
-    return group
-
-
-def _nodes(design: FlatDesign, *, placed: bool) -> Nodes:
-    """Positions, areas and sizes for regrouping; a macro counts as its pins, which the recipe groups in its place."""
-    netlist, placement = design.netlist, design.placement
-    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
-    return Nodes(
-        x=placement.x if placed else None,
-        y=placement.y if placed else None,
-        area=np.where(netlist.kind == NodeKind.CELL, netlist.width * netlist.height, 0.0),
-        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
-    )

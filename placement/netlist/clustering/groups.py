@@ -14,21 +14,27 @@ import dataclasses
 import numpy as np
 import scipy.sparse
 
-from placement.netlist.design import Netlist, NodeKind
+from placement.netlist.design import NodeKind
+from placement.netlist.flat_design import FlatDesign
 
+MOST_SINKS = 500
+"""Nets of more sinks are cut."""
 ROUNDS = 12
 """The most rounds of moves."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Connectivity:
-    """The nets that are not cut, each node once.
+    """A flat netlist as clustering sees it: the nets that are not cut, each node once, and the nodes' positions.
 
     Attributes:
         nets: int64 [E], the nets that are kept, in their order.
         net: int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net.
         driver: int64 [E], the node that drives each kept net.
         is_cell: bool [N].
+        x, y: float64 [N], µm.
+        area: float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre.
+        size: int64 [N], as how many nodes each counts: a macro as its pins, which the recipe groups in its place.
     """
 
     nets: np.ndarray
@@ -36,6 +42,10 @@ class Connectivity:
     node: np.ndarray
     driver: np.ndarray
     is_cell: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    area: np.ndarray
+    size: np.ndarray
 
     def counts(self, group: np.ndarray, count: int) -> scipy.sparse.csr_matrix:
         """int64 kept nets × groups: the nodes of a net in a group; `group` is int [N], -1: in none."""
@@ -45,10 +55,11 @@ class Connectivity:
         return scipy.sparse.csr_matrix((ones, (self.net[inside], of_pair[inside])), (len(self.nets), count))
 
 
-def connectivity(netlist: Netlist, *, most_sinks: int) -> Connectivity:
-    """The connectivity of a flat netlist without nets of more than `most_sinks` sinks."""
+def connectivity(design: FlatDesign) -> Connectivity:
+    """The connectivity of a flat design without nets of more than `MOST_SINKS` sinks."""
+    netlist = design.netlist
     degree = np.diff(netlist.net_start)
-    nets = np.flatnonzero((degree <= most_sinks + 1) & (degree >= 2))
+    nets = np.flatnonzero((degree <= MOST_SINKS + 1) & (degree >= 2))
     place = np.full(netlist.num_nets, -1, dtype=np.int64)
     place[nets] = np.arange(len(nets))
     of_pin = np.repeat(place, degree)
@@ -56,24 +67,19 @@ def connectivity(netlist: Netlist, *, most_sinks: int) -> Connectivity:
     nodes = netlist.pin_node[netlist.net_pins].astype(np.int64)
     pairs = np.unique(of_pin[kept] * netlist.num_nodes + nodes[kept])
     net, node = np.divmod(pairs, max(netlist.num_nodes, 1))
-    driver = nodes[netlist.net_start[nets]]
-    return Connectivity(nets=nets, net=net, node=node, driver=driver, is_cell=netlist.kind == NodeKind.CELL)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Nodes:
-    """Positions and sizes of the nodes.
-
-    Attributes:
-        x, y: float64 [N], µm; None: distance does not matter.
-        area: float64 [N], µm²; 0 for nodes that do not count for a group's centre.
-        size: int64 [N], as how many nodes each counts.
-    """
-
-    x: np.ndarray | None
-    y: np.ndarray | None
-    area: np.ndarray
-    size: np.ndarray
+    is_cell = netlist.kind == NodeKind.CELL
+    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
+    return Connectivity(
+        nets=nets,
+        net=net,
+        node=node,
+        driver=nodes[netlist.net_start[nets]],
+        is_cell=is_cell,
+        x=design.placement.x,
+        y=design.placement.y,
+        area=np.where(is_cell, netlist.width * netlist.height, 0.0),
+        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
+    )
 
 
 def centroids(
@@ -119,9 +125,7 @@ def break_up(
     return result, count + len(found)
 
 
-def merge_small(
-    group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes, most_nodes: int, reach: float
-) -> np.ndarray:
+def merge_small(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: int, reach: float) -> np.ndarray:
     """Merges groups of at most `most_nodes` nodes into the group with most common nets, until none is left.
 
     `group` is int [N], -1: none; `reach` is the largest distance (across plus up, µm) between the centres of groups
@@ -130,24 +134,22 @@ def merge_small(
     result = group.astype(np.int32)
     # Every round but the last merges at least one group, so there are no more rounds than groups.
     for _ in range(count):
-        if not _merge(result, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach):
+        if not _merge(result, count, joined, most_nodes=most_nodes, reach=reach):
             break
     return result
 
 
-def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes, most_nodes: int, reach: float) -> bool:
+def _merge(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: int, reach: float) -> bool:
     """One round over the small groups, changing `group`; whether another one may find more."""
     inside = group >= 0
-    sizes = np.bincount(group[inside], nodes.size[inside], count)
+    sizes = np.bincount(group[inside], joined.size[inside], count)
     small = np.flatnonzero((sizes > 0) & (sizes <= most_nodes))
     if not len(small):
         return False
     matrix = joined.counts(group, count)
     matrix.data[:] = 1
     adjacency = (matrix[:, small].T @ matrix).tocsr()
-    centre_x = centre_y = np.zeros(count)
-    if nodes.x is not None and nodes.y is not None:
-        centre_x, centre_y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
+    centre_x, centre_y = centroids(group, count, x=joined.x, y=joined.y, area=joined.area)
     into = np.arange(count)
     again = False
     for index, source in enumerate(small.tolist()):
@@ -155,7 +157,7 @@ def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes,
         others, weights = adjacency.indices[begin:end], adjacency.data[begin:end]
         distance = np.abs(centre_x[others] - centre_x[source]) + np.abs(centre_y[others] - centre_y[source])
         # A group that was merged away in this round takes no others.
-        possible = (others != source) & (sizes[others] > 0) & ((nodes.x is None) | (distance <= reach))
+        possible = (others != source) & (sizes[others] > 0) & (distance <= reach)
         if not possible.any():
             continue
         target = int(others[possible][np.lexsort((others[possible], -weights[possible]))[0]])
@@ -167,21 +169,7 @@ def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes,
     return again
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Moves:
-    """Moves of cells to groups: `cell` int64 [K] (indices in `movable`), `group` int64 [K], `gain` int64 [K]."""
-
-    cell: np.ndarray
-    group: np.ndarray
-    gain: np.ndarray
-
-    def only(self, kept: np.ndarray) -> _Moves:
-        return _Moves(self.cell[kept], self.group[kept], self.gain[kept])
-
-
-def refine(
-    group: np.ndarray, movable: np.ndarray, *, joined: Connectivity, nodes: Nodes, reach: float, seed: int = 0
-) -> np.ndarray:
+def refine(group: np.ndarray, movable: np.ndarray, joined: Connectivity, *, reach: float, seed: int = 0) -> np.ndarray:
     """Moves cells to groups that they share nets with, while that saves nets between groups.
 
     A move gains the nets that it brings entirely into one group, and one for each net that joins a group fewer. Half of
@@ -202,25 +190,31 @@ def refine(
     for _ in range(ROUNDS):
         moves = _moves(result, count, movable, joined=joined, on_nets=on_nets)
         sizes = np.bincount(result[result >= 0], minlength=count)
-        moves = moves.only((moves.gain > 0) & (sizes[moves.group] < most))
-        moves = _near(moves, movable, result, count, nodes=nodes, reach=reach)
-        if not len(moves.cell):
+        moves = moves[(moves.gain > 0) & (sizes[moves.group] < most)]
+        x, y = centroids(result, count, x=joined.x, y=joined.y, area=joined.area)
+        cell = movable[moves.cell]
+        across, up = np.abs(x[moves.group] - joined.x[cell]), np.abs(y[moves.group] - joined.y[cell])
+        moves = moves[(across <= reach) & (up <= reach)]
+        if not len(moves):
             break
-        moves = moves.only((draw.random(len(movable)) < 0.5)[moves.cell])
+        moves = moves[(draw.random(len(movable)) < 0.5)[moves.cell]]
         # The best move of each cell, then the best moves to each group, as many as it has space for.
-        moves = moves.only(np.lexsort((moves.group, -moves.gain, moves.cell)))
-        moves = moves.only(np.diff(moves.cell, prepend=-1) != 0)
-        moves = moves.only(np.lexsort((moves.cell, -moves.gain, moves.group)))
-        rank = np.arange(len(moves.group)) - np.searchsorted(moves.group, moves.group)
-        moves = moves.only(sizes[moves.group] + rank < most)
+        moves = moves[np.lexsort((moves.group, -moves.gain, moves.cell))]
+        moves = moves[np.diff(moves.cell, prepend=-1) != 0]
+        moves = moves[np.lexsort((moves.cell, -moves.gain, moves.group))]
+        rank = np.arange(len(moves)) - np.searchsorted(moves.group, moves.group)
+        moves = moves[sizes[moves.group] + rank < most]
         result[movable[moves.cell]] = moves.group
     return result
 
 
 def _moves(
     group: np.ndarray, count: int, movable: np.ndarray, *, joined: Connectivity, on_nets: scipy.sparse.csr_matrix
-) -> _Moves:
-    """Every move of a cell to another group that one of its nets reaches."""
+) -> np.recarray:
+    """Every move of a cell to another group that one of its nets reaches.
+
+    Records [K] of int64 `cell` (an index in `movable`), `group` and `gain`.
+    """
     degree = np.bincount(joined.net, minlength=len(joined.nets))
     nodes_in = joined.counts(group, count).astype(np.int32)
     reached, all_but_one = nodes_in.copy(), nodes_in.copy()
@@ -239,14 +233,6 @@ def _moves(
     keys = source * count + target
     order = np.argsort(keys)
     gain[order[np.searchsorted(keys, closed, sorter=order)]] += closes.data
-    return _Moves(source, target, gain).only(target != group[movable][source])
-
-
-def _near(moves: _Moves, movable: np.ndarray, group: np.ndarray, count: int, *, nodes: Nodes, reach: float) -> _Moves:
-    """The moves to groups whose centre is near."""
-    if nodes.x is None or nodes.y is None:
-        return moves
-    x, y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
-    cell = movable[moves.cell]
-    near = np.abs(x[moves.group] - nodes.x[cell]) <= reach
-    return moves.only(near & (np.abs(y[moves.group] - nodes.y[cell]) <= reach))
+    dtype = [("cell", np.int64), ("group", np.int64), ("gain", np.int64)]
+    moves: np.recarray = np.rec.fromarrays((source, target, gain), dtype=dtype)
+    return moves[target != group[movable][source]]

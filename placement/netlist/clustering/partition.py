@@ -22,8 +22,6 @@ from placement.netlist.errors import DesignError
 
 DEADLINE = 6 * 3600.0
 """Seconds that a partition may take; a million cells take a quarter of an hour."""
-_FAILED = 3
-"""The exit status if Mt-KaHyPar is missing or finds no partition; standard error then has the reason in a line."""
 
 
 def partition(
@@ -36,10 +34,10 @@ def partition(
     parts: int,
     imbalance: float,
     seed: int,
-) -> tuple[np.ndarray, int]:
-    """The part of each vertex, int32 [V], and the connectivity (sum of weight × (parts joined - 1)).
+) -> np.ndarray:
+    """The part of each vertex, int32 [V]: parts of about the same weight, few of which each hyperedge joins.
 
-    The parts are of about the same weight, and hyperedges join few of them. It runs on all processors.
+    It runs on all processors.
 
     `edge` and `vertex` are int64 [M], the pins' hyperedges, rising from 0, and vertices; `edge_weight` int64, one per
     hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the part that a vertex must be in, -1: any. A part
@@ -50,9 +48,9 @@ def partition(
     """
     count = len(vertex_weight)
     if parts < 2 or count <= 1:
-        return np.maximum(fixed, 0).astype(np.int32), 0
+        return np.maximum(fixed, 0).astype(np.int32)
     if not len(edge_weight):
-        return _even(fixed, parts), 0
+        return _even(fixed, parts)
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="partition-") as folder:
         given, wanted = Path(folder) / "given.npz", Path(folder) / "found.npz"
@@ -62,7 +60,7 @@ def partition(
         )  # fmt: skip
         _run([str(given), str(wanted)], what=f"{count} vertices into {parts} parts")
         with np.load(wanted, allow_pickle=False) as file:
-            return file["part"], int(file["cost"])
+            return file["part"]
 
 
 def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
@@ -81,35 +79,17 @@ def _run(files: list[str], *, what: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     except subprocess.TimeoutExpired:
         raise DesignError(f"splitting {what} took longer than {DEADLINE / 3600:g} hours") from None
-    lines = done.stderr.strip().splitlines()
-    if done.returncode == _FAILED:
-        raise DesignError(lines[-1] if lines else f"Mt-KaHyPar cannot split {what}")
     if done.returncode != 0:
-        last = lines[-1] if lines else "it wrote nothing"
+        last = (done.stderr.strip().splitlines() or ["it wrote nothing"])[-1]
         raise DesignError(f"splitting {what}: the process ended with status {done.returncode}: {last}")
 
 
-def _main(given: str, wanted: str) -> int:
-    """Reads the hypergraph in a file, writes `part` (int32 [V]) and `cost`; returns the exit status."""
-    with np.load(given, allow_pickle=False) as file:
-        values = {name: file[name] for name in file.files}
+def _split(values: dict[str, np.ndarray]) -> np.ndarray:
+    """The parts of the vertices; `values` are the arguments of `partition`, and `threads`."""
     try:
-        part, cost = _split(values)
-    except (ImportError, RuntimeError) as error:
-        size = f"{len(values['vertex_weight'])} vertices into {values['parts']} parts"
-        is_missing = isinstance(error, ImportError)
-        missing = "clustering needs the package mtkahypar (pip install mtkahypar)"
-        reason = missing if is_missing else f"Mt-KaHyPar cannot split {size}: {' '.join(str(error).split())}"
-        print(reason, file=sys.stderr)
-        return _FAILED
-    np.savez(wanted, part=part, cost=cost)
-    return 0
-
-
-def _split(values: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
-    """The parts of the vertices and the connectivity; `values` are the arguments of `partition`, and `threads`."""
-    import mtkahypar
-
+        import mtkahypar
+    except ImportError:
+        sys.exit("clustering needs the package mtkahypar (pip install mtkahypar)")
     library = mtkahypar.initialize(int(values["threads"]), False)
     # The seed applies to contexts made after it is set.
     mtkahypar.set_seed(int(values["seed"]))
@@ -124,9 +104,13 @@ def _split(values: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
     del edges
     if (fixed >= 0).any():
         graph.add_fixed_vertices(fixed.tolist(), parts)
-    found = graph.partition(context)
-    return np.array(found.get_partition(), dtype=np.int32), int(found.km1())
+    return np.array(graph.partition(context).get_partition(), dtype=np.int32)
 
 
 if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
+    with np.load(sys.argv[1], allow_pickle=False) as given_file:
+        arguments = {key: given_file[key] for key in given_file.files}
+    try:
+        np.savez(sys.argv[2], part=_split(arguments))
+    except RuntimeError as error:
+        sys.exit(f"Mt-KaHyPar cannot split it: {' '.join(str(error).split())}")

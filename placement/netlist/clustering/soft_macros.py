@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.netlist.builder import NetlistBuilder
-from placement.netlist.clustering.cluster import Clustering
-from placement.netlist.clustering.groups import centroids
+from placement.netlist.clustering.cluster import UTILIZATION, Clustering
+from placement.netlist.clustering.groups import MOST_SINKS, centroids
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -110,14 +110,11 @@ def _kept_nodes(builder: NetlistBuilder, netlist: Netlist) -> tuple[dict[int, in
 
 def _soft_sizes(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
     """µm, float64 [G] each: the soft macros' width and height."""
-    netlist, settings = flat.netlist, clustering.settings
+    netlist = flat.netlist
     inside = clustering.cluster >= 0
     area = (netlist.width * netlist.height)[inside]
-    areas = np.bincount(clustering.cluster[inside], area, clustering.count) / settings.utilization
-    width = np.full(clustering.count, canvas.cell_width)
-    if settings.aspect is not None:
-        width = np.sqrt(areas * settings.aspect)
-    width = np.minimum(np.maximum(width, areas / canvas.height), canvas.width)
+    areas = np.bincount(clustering.cluster[inside], area, clustering.count) / UTILIZATION
+    width = np.minimum(np.maximum(np.sqrt(areas), areas / canvas.height), canvas.width)
     return width, np.divide(areas, width, out=np.zeros_like(areas), where=width > 0)
 
 
@@ -128,7 +125,7 @@ def _nets(netlist: Netlist, clustering: Clustering) -> list[tuple[float, int, li
     """
     places = clustering.count
     degree = np.diff(netlist.net_start)
-    kept = np.flatnonzero((degree >= 2) & (degree <= clustering.settings.most_sinks + 1))
+    kept = np.flatnonzero((degree >= 2) & (degree <= MOST_SINKS + 1))
     net = np.repeat(np.arange(netlist.num_nets), degree)
     cluster = clustering.cluster[netlist.pin_node[netlist.net_pins]].astype(np.int64)
     is_cell = netlist.kind[netlist.pin_node[netlist.net_pins]] == NodeKind.CELL

@@ -5,7 +5,6 @@ The files' unit of length is taken for 1 µm. Axis legend: N nodes, E nets, L ne
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from placement.netlist.builder import file_indices
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
-from placement.netlist.files import decoded, read_bytes
+from placement.netlist.files import decoded, finite, read_bytes, stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.geometry import Rectangle
@@ -60,7 +59,7 @@ def read_bookshelf(
     corners = np.array(files.rows).reshape(-1, 6)[:, :2].ravel()
     values = np.concatenate((files.x, files.y, files.width, files.height, corners))
     design = FlatDesign(
-        name=name or Path(path).name.removesuffix(".aux"),
+        name=name or stem(path),
         netlist=netlist,
         placement=placement,
         floorplan=Floorplan(units=1.0 if (values == np.round(values)).all() else 1000.0, die=die, core=core, rows=rows),
@@ -93,13 +92,13 @@ class _File:
         """An error about the current line."""
         return DesignError.at(self.path, self.number, message)
 
+    def expected(self, what: str, words: list[str]) -> DesignError:
+        return self.error(f"expected {what}, found {' '.join(words)[:60]!r}")
+
     def value(self, word: str, what: str) -> float:
         """A finite number."""
-        try:
-            value = float(word) if "_" not in word else math.nan
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value) or abs(value) > 1e12:
+        value = finite(word)
+        if value is None or abs(value) > 1e12:
             raise self.error(f"expected {what}, a number, found {word[:40]!r}")
         return value
 
@@ -138,7 +137,11 @@ class _Files:
         self.read_nets(of["nets"])
         if "wts" in of:
             self.read_weights(of["wts"])
-        self.read_positions(of.get("pl"))
+        count = len(self.index)
+        self.x, self.y, self.orientation = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int8)
+        self.fixed, self.located = np.zeros((2, count), dtype=np.bool_)
+        if "pl" in of:
+            self.read_positions(of["pl"])
         if "scl" in of:
             self.read_rows(of["scl"])
         for suffix, what in (("pl", "positions"), ("scl", "rows")):
@@ -168,7 +171,7 @@ class _Files:
             if file.is_count(words):
                 continue
             if len(words) not in (3, 4) or (len(words) == 4 and not words[3].lower().startswith("terminal")):
-                raise file.error(f"expected 'name width height [terminal]', found {' '.join(words)[:60]!r}")
+                raise file.expected("'name width height [terminal]'", words)
             if self.index.setdefault(words[0], len(sizes)) != len(sizes):
                 repeated.append((file.number, words[0]))
             width, height = file.value(words[1], "the width"), file.value(words[2], "the height")
@@ -184,45 +187,38 @@ class _Files:
 
     def read_nets(self, file: _File) -> None:
         """The `.nets` file: nets and their pins."""
-        self.net_names: list[str] = []
-        start, degree = [0], 0
-        pins: list[tuple[int, float, float, bool]] = []
+        nets: list[tuple[str, int, int]] = []  # name, number of pins, line
+        pins: list[tuple[int, int, float, float, bool]] = []
         unknown: list[tuple[int, str]] = []
-
-        def close() -> None:
-            """Ends the current net, which must have as many pins as it declares."""
-            found = len(pins) + len(unknown) - start[-1]
-            if self.net_names and found != degree:
-                raise file.error(f"net {self.net_names[-1]!r} before here says {degree} pins, but has {found}")
-            if self.net_names:
-                start.append(start[-1] + found)
-
         for words in file:
             if words[0] == "NetDegree":
-                close()
                 if len(words) not in (3, 4) or words[1] != ":":
                     raise file.error("expected 'NetDegree : number [name]'")
-                self.net_names.append(words[3] if len(words) == 4 else f"net{len(self.net_names)}")
-                degree = int(file.value(words[2], "the number of pins"))
+                name = words[3] if len(words) == 4 else f"net{len(nets)}"
+                nets.append((name, int(file.value(words[2], "the number of pins")), file.number))
             elif not file.is_count(words):
-                if not self.net_names:
-                    raise file.error(f"expected NetDegree before the first pin, found {' '.join(words)[:60]!r}")
+                if not nets:
+                    raise file.expected("NetDegree before the first pin", words)
                 offsets = words[words.index(":") + 1 :] if ":" in words else []
                 if len(offsets) not in (0, 2):
                     raise file.error("a pin has two offsets or none")
                 if words[0] not in self.index:
                     unknown.append((file.number, words[0]))
-                    continue
                 dx, dy = (file.value(word, "an offset") for word in offsets or ("0", "0"))
-                pins.append((self.index[words[0]], dx, dy, len(words) > 1 and words[1] == "O"))
-        close()
+                drives = len(words) > 1 and words[1] == "O"
+                pins.append((len(nets) - 1, self.index.get(words[0], -1), dx, dy, drives))
+        net, node, self.pin_dx, self.pin_dy, drives_net = np.array(pins, dtype=np.float64).reshape(-1, 5).T
+        self.pin_node, self.pin_drives = node.astype(np.int64), drives_net > 0
+        degree = np.bincount(net.astype(np.int64), minlength=len(nets)).tolist()
+        for (name, declared, line), found in zip(nets, degree, strict=True):
+            if found != declared:
+                raise DesignError.at(file.path, line, f"net {name!r} says {declared} pins, but has {found}")
         if unknown:
             reject(file.path, [("pins on nodes that do not exist", len(unknown), unknown[:SHOWN])])
+        self.net_names, self.net_weight = [name for name, _, _ in nets], np.ones(len(nets))
+        self.net_start = np.cumsum([0, *degree])
         file.check_count("numnets", len(self.net_names))
         file.check_count("numpins", len(pins))
-        self.net_start, self.net_weight = np.array(start, dtype=np.int64), np.ones(len(self.net_names))
-        node, self.pin_dx, self.pin_dy, drives = np.array(pins, dtype=np.float64).reshape(-1, 4).T
-        self.pin_node, self.pin_drives = node.astype(np.int64), drives > 0
 
     def read_weights(self, file: _File) -> None:
         """The `.wts` file: weights of nets; others are skipped."""
@@ -239,20 +235,16 @@ class _Files:
         if others:
             self.notices.append(f"{file.path}: {others:,} weights are not of nets: they are passed over")
 
-    def read_positions(self, file: _File | None) -> None:
+    def read_positions(self, file: _File) -> None:
         """The `.pl` file: lower left corners, orientations, and what is fixed."""
-        count = len(self.index)
-        self.x, self.y, self.orientation = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int8)
-        self.fixed, self.located = np.zeros((2, count), dtype=np.bool_)
         unknown: list[tuple[int, str]] = []
-        for words in file or ():
-            assert file is not None
+        for words in file:
             node = self.index.get(words[0])
             if node is None:
                 unknown.append((file.number, words[0]))
                 continue
             if len(words) < 3:
-                raise file.error(f"expected 'name x y [: orientation]', found {' '.join(words)[:60]!r}")
+                raise file.expected("'name x y [: orientation]'", words)
             if self.located[node]:
                 raise file.error(f"node {words[0]!r} has a position already")
             self.x[node], self.y[node] = file.value(words[1], "x"), file.value(words[2], "y")
@@ -264,7 +256,7 @@ class _Files:
                     self.fixed[node] = True
                 elif word != ":":
                     raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
-        if unknown and file is not None:
+        if unknown:
             reject(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
 
     def read_rows(self, file: _File) -> None:
@@ -277,23 +269,19 @@ class _Files:
             elif words[0] == "End":
                 row = None
             elif row is not None:
-                self.read_row(file, words, row)
+                if len(words) % 3 or set(words[1::3]) != {":"}:
+                    raise file.expected("'key : value'", words)
+                row |= zip(map(str.lower, words[::3]), words[2::3], strict=True)
+                if {"subroworigin", "numsites"} <= row.keys():
+                    self.read_subrow(file, row)
             elif not file.is_count(words):
-                raise file.error(f"expected CoreRow, found {' '.join(words)[:60]!r}")
+                raise file.expected("CoreRow", words)
         if row is not None:
             raise file.error("the file ends within a row; it seems to be cut")
         file.check_count("numrows", count)
 
-    def read_row(self, file: _File, words: list[str], row: dict[str, str]) -> None:
-        """The `key : value` pairs of one line of a row."""
-        at = 0
-        while at + 2 < len(words) and words[at + 1] == ":":
-            row[words[at].lower()] = words[at + 2]
-            at += 3
-        if at != len(words):
-            raise file.error(f"expected 'key : value', found {' '.join(words)[:60]!r}")
-        if not {"subroworigin", "numsites"} <= row.keys():
-            return
+    def read_subrow(self, file: _File, row: dict[str, str]) -> None:
+        """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""
         keys = ("coordinate", "height", "numsites", "subroworigin")
         number = {key: file.value(row[key], key) for key in keys if key in row}
         if not {"coordinate", "height"} <= number.keys():

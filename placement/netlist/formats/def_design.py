@@ -16,11 +16,11 @@ from placement.netlist.builder import file_indices
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, Finding, reject
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_design_checks import lint
 from placement.netlist.floorplan import Floorplan, place_missing
 from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
-from placement.netlist.formats.lint import lint
 from placement.netlist.technology import Master, Technology
 
 _SUPPLY = (USES.index("POWER"), USES.index("GROUND"))

@@ -18,37 +18,30 @@ import numpy as np
 
 from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, decoded, read_bytes, read_text, write_whole
+from placement.netlist.files import SourceFile, decoded, finite, read_bytes, write_whole
 
 NO_ORIENTATION = "-"
 
-# Key as written → field of Canvas; "hor" and "ver" are on the line of the routes that they belong to.
-_SINGLE_KEYS = {
-    "columns": "columns",
-    "rows": "rows",
-    "width": "width",
-    "height": "height",
-    "smoothing factor": "smoothing",
-    "overlap threshold": "overlap_threshold",
-}
-_ROUTE_KEYS = {"routes per micron": "routes", "routes used by macros": "macro_routes"}
-_REQUIRED = {
+# Field of Canvas → key as written; "hor" and "ver" are on the line of the routes that they belong to.
+_KEYS = {
     "columns": "Columns",
     "rows": "Rows",
     "width": "Width",
     "height": "Height",
+    "smoothing": "Smoothing factor",
+    "overlap_threshold": "Overlap threshold",
     "routes_horizontal": "Routes per micron, hor",
     "routes_vertical": "Routes per micron, ver",
     "macro_routes_horizontal": "Routes used by macros, hor",
     "macro_routes_vertical": "Routes used by macros, ver",
-    "smoothing": "Smoothing factor",
 }
+_FIELDS = {key.lower(): field for field, key in _KEYS.items()}
+_OPTIONAL = "overlap_threshold"
 _WHOLE = ("columns", "rows")
-
-_SINGLE = r"(?P<key>" + "|".join(_SINGLE_KEYS) + r")\s*:\s*(?P<value>\S+)"
-_SINGLES = re.compile(rf"(?:{_SINGLE})[\s,;]*", re.IGNORECASE)
-_ROUTES = re.compile(
-    r"(?P<key>" + "|".join(_ROUTE_KEYS) + r")\s*[,:]\s*hor\s*:\s*(?P<hor>\S+?)[\s,;]+ver\s*:\s*(?P<ver>\S+)[\s,;]*",
+_ENTRY = re.compile(
+    rf"(?:(?P<key>{'|'.join(key for key in _KEYS.values() if ',' not in key)})\s*:\s*(?P<value>\S+)"
+    r"|(?P<routes>routes per micron|routes used by macros)"
+    r"\s*[,:]\s*hor\s*:\s*(?P<hor>\S+?)[\s,;]+ver\s*:\s*(?P<ver>\S+))[\s,;]*",
     re.IGNORECASE,
 )
 
@@ -62,23 +55,20 @@ class _CanvasComments:
 
     def read(self, comment: str, line: int) -> None:
         """Reads the keys of one comment; a comment that does not consist of keys and values is free text."""
-        entries, at = [], 0
+        comment, at = comment.strip().lstrip("#").strip(), 0
+        entries: list[tuple[str, str]] = []
         while at < len(comment):
-            found = _SINGLES.match(comment, at)
-            routes = None if found else _ROUTES.match(comment, at)
-            if found:
-                entries.append((_SINGLE_KEYS[found["key"].lower()], found["value"]))
-            elif routes:
-                prefix = _ROUTE_KEYS[routes["key"].lower()]
-                entries += [(f"{prefix}_horizontal", routes["hor"]), (f"{prefix}_vertical", routes["ver"])]
-            else:
+            found = _ENTRY.match(comment, at)
+            if found is None:
                 return
-            at = (found or routes).end()  # type: ignore[union-attr]
-        for field, text in entries:
-            self.enter(field, text.rstrip(",;"), line)
+            keys = [found["key"]] if found["key"] else [f"{found['routes']}, {axis}" for axis in ("hor", "ver")]
+            entries += zip(keys, filter(None, found.group("value", "hor", "ver")), strict=True)
+            at = found.end()
+        for key, text in entries:
+            self.enter(_FIELDS[key.lower()], text.rstrip(",;"), line)
 
     def enter(self, field: str, text: str, line: int) -> None:
-        value = _number(text)
+        value = finite(text)
         if value is None or (field in _WHOLE and value != int(value)):
             kind = "a finite number" if value is None else "a whole number"
             raise DesignError.at(self.path, line, f"canvas {field} is {text!r}; must be {kind}")
@@ -87,9 +77,9 @@ class _CanvasComments:
             raise DesignError.at(self.path, line, f"canvas {field} is {text} here but {known[0]} on line {known[1]}")
 
     def canvas(self, last_line: int) -> Canvas:
-        missing = [name for field, name in _REQUIRED.items() if field not in self.fields]
+        missing = [repr(key) for field, key in _KEYS.items() if field not in (*self.fields, _OPTIONAL)]
         if missing:
-            message = f"the comments do not give the canvas's {', '.join(repr(name) for name in missing)}"
+            message = f"the comments do not give the canvas's {', '.join(missing)}"
             raise DesignError.at(self.path, last_line, message)
         values: dict[str, Any] = {field: value for field, (value, _) in self.fields.items()}
         values |= {field: math.floor(values[field]) for field in (*_WHOLE, "smoothing")}
@@ -100,28 +90,27 @@ class _CanvasComments:
             raise DesignError.at(self.path, named, str(error)) from None
 
 
-def _number(text: str) -> float | None:
-    """A finite number written in ASCII, or None."""
-    try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
     """The canvas in a `.plc` file, read without a netlist, and the file's name and checksum.
 
     Raises:
         DesignError: as `read_placement`.
     """
-    header = _CanvasComments(path)
+    header, _, last_line, source = _split(path)
+    return header.canvas(last_line), source
+
+
+def _split(path: str | os.PathLike[str]) -> tuple[_CanvasComments, list[tuple[int, str]], int, SourceFile]:
+    """The comments of a file, its other lines with their numbers, its last line's number, and its checksum."""
     data, source = read_bytes(path)
+    header, rows = _CanvasComments(path), list[tuple[int, str]]()
     lines = decoded(data, path).split("\n")
-    for line, text in enumerate(lines, start=1):
-        if text.lstrip().startswith("#"):
-            header.read(text.strip().lstrip("#").strip(), line)
-    return header.canvas(len(lines)), source
+    for line, text in enumerate(map(str.strip, lines), start=1):
+        if text.startswith("#"):
+            header.read(text, line)
+        elif text:
+            rows.append((line, text))
+    return header, rows, max(1, len(lines) - (not lines[-1])), source
 
 
 def read_placement(
@@ -146,29 +135,19 @@ def read_placement(
         DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that
             are not finite numbers, unknown orientations, missing or invalid canvas keys.
     """
-    canvas, placement, _ = read_placement_lines(path, netlist, located=located)
-    return canvas, placement
+    return read_placement_lines(path, netlist, located=located)[:2]
 
 
 def read_placement_lines(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement, dict[str, int]]:
     """As `read_placement`, and the line of each canvas field that the file gives."""
-    header = _CanvasComments(path)
+    header, lines, last_line, _ = _split(path)
     rows = _Rows(path, netlist, located)
-    lines = read_text(path).split("\n")
-    for line, text in enumerate(lines, start=1):
-        text = text.strip()
-        if text.startswith("#"):
-            header.read(text.lstrip("#").strip(), line)
-        elif text:
-            rows.read(text, line)
-    last_line = max(1, len(lines) - (not lines[-1]))
-    return (
-        header.canvas(last_line),
-        rows.placement(last_line),
-        {field: line for field, (_, line) in header.fields.items()},
-    )
+    for line, text in lines:
+        rows.read(text, line)
+    line_of = {field: line for field, (_, line) in header.fields.items()}
+    return header.canvas(last_line), rows.placement(last_line), line_of
 
 
 class _Rows:
@@ -179,14 +158,11 @@ class _Rows:
         self.netlist = netlist
         self.node_of = {int(index): node for node, index in enumerate(netlist.file_index)}
         self.is_port = (netlist.kind == NodeKind.PORT).tolist()
-        count = netlist.num_nodes
-        self.x = located.x.copy() if located else np.zeros(count)
-        self.y = located.y.copy() if located else np.zeros(count)
-        self.orientation = located.orientation.copy() if located else np.zeros(count, dtype=np.int8)
-        # Only cells may be located by the netlist; everything else needs a line here.
-        is_cell = netlist.kind == NodeKind.CELL
-        self.placed = (located.placed & is_cell) if located else np.zeros(count, dtype=np.bool_)
-        self.fixed = np.zeros(count, dtype=np.bool_)
+        self.x, self.y, self.orientation, self.placed, self.fixed = np.zeros((5, netlist.num_nodes))
+        if located:
+            self.x, self.y, self.orientation = located.x.copy(), located.y.copy(), located.orientation.copy()
+            # Only cells may be located by the netlist; everything else needs a line here.
+            self.placed = located.placed & (netlist.kind == NodeKind.CELL)
         self.line_of: dict[int, int] = {}
 
     def read(self, text: str, line: int) -> None:
@@ -195,23 +171,25 @@ class _Rows:
         if len(fields) != 5:
             message = f"expected 'node_index x y orientation fixed', found {len(fields)} fields: {text[:60]!r}"
             raise DesignError.at(self.path, line, message)
-        node = self.node(fields[0], line)
-        for name, field, values in (("x", fields[1], self.x), ("y", fields[2], self.y)):
-            value = _number(field)
+
+        def wrong(what: str, field: str, right: str) -> DesignError:
+            return DesignError.at(self.path, line, f"{what} of node {index} is {field!r}; must be {right}")
+
+        index, x, y, orientation, fixed = fields
+        node = self.node(index, line)
+        for name, field, values in (("x", x, self.x), ("y", y, self.y)):
+            value = finite(field)
             if value is None or abs(value) > LARGEST:
-                message = f"{name} of node {fields[0]} is {field!r}; must be a finite number up to ±{LARGEST:g} µm"
-                raise DesignError.at(self.path, line, message)
+                raise wrong(name, field, f"a finite number up to ±{LARGEST:g} µm")
             values[node] = value
-        if fields[3] != NO_ORIENTATION:
-            if fields[3] not in Orientation.__members__:
-                known = ", ".join([*Orientation.__members__, NO_ORIENTATION])
-                message = f"orientation of node {fields[0]} is {fields[3]!r}; must be one of {known}"
-                raise DesignError.at(self.path, line, message)
-            self.orientation[node] = Orientation[fields[3]]
-        if fields[4] not in ("0", "1"):
-            raise DesignError.at(self.path, line, f"fixed of node {fields[0]} is {fields[4]!r}; must be 0 or 1")
+        if orientation in Orientation.__members__:
+            self.orientation[node] = Orientation[orientation]
+        elif orientation != NO_ORIENTATION:
+            raise wrong("orientation", orientation, f"one of {', '.join([*Orientation.__members__, NO_ORIENTATION])}")
+        if fixed not in ("0", "1"):
+            raise wrong("fixed", fixed, "0 or 1")
         self.placed[node] = True
-        self.fixed[node] = fields[4] == "1" or self.is_port[node]
+        self.fixed[node] = fixed == "1" or self.is_port[node]
 
     def node(self, text: str, line: int) -> int:
         """The node of a node_index."""
@@ -227,15 +205,11 @@ class _Rows:
         return node
 
     def placement(self, last_line: int) -> Placement:
-        missing = np.flatnonzero(~self.placed & (self.netlist.kind != NodeKind.CELL))
+        missing = np.flatnonzero((self.placed == 0) & (self.netlist.kind != NodeKind.CELL))
         if len(missing):
-            first = missing[0]
-            raise DesignError.at(
-                self.path,
-                last_line,
-                f"the file ends without lines for {len(missing)} nodes, the first being index "
-                f"{self.netlist.file_index[first]} ({self.netlist.names[first]!r})",
-            )
+            index, name = self.netlist.file_index[missing[0]], self.netlist.names[missing[0]]
+            message = f"the file ends without lines for {len(missing)} nodes, the first being index {index} ({name!r})"
+            raise DesignError.at(self.path, last_line, message)
         return Placement(x=self.x, y=self.y, orientation=self.orientation, placed=self.placed, fixed=self.fixed)
 
 
@@ -280,14 +254,14 @@ def placement_text(name: str, design: Design, placement: Placement, *, comments:
         "",
         "node_index x y orientation fixed",
     ]
-    rows = []
+    rows = [f"# {line}".rstrip() for line in lines]
     columns = (netlist.file_index, netlist.kind, placement.x, placement.y, placement.orientation, placement.fixed)
-    for index, kind, x, y, orientation, fixed in zip(*(column.tolist() for column in columns), strict=True):
+    for index, kind, x, y, orientation, fixed in zip(
+        *(column[placement.placed].tolist() for column in columns), strict=True
+    ):
         turned = NO_ORIENTATION if kind >= NodeKind.PORT else Orientation(orientation).name
         rows.append(f"{index} {x!r} {y!r} {turned} {fixed:d}")
-    if not placement.placed.all():
-        rows = [row for row, placed in zip(rows, placement.placed, strict=True) if placed]
-    return "".join([*(f"# {line}".rstrip() + "\n" for line in lines), *(f"{row}\n" for row in rows)])
+    return "".join(f"{line}\n" for line in rows)
 
 
 def _checked_comments(name: str, comments: Iterable[str]) -> list[str]:
@@ -295,7 +269,7 @@ def _checked_comments(name: str, comments: Iterable[str]) -> list[str]:
     result = [line.strip() for comment in comments for line in comment.splitlines()]
     for line in result:
         header = _CanvasComments(name)
-        header.read(line.lstrip("#").strip(), 1)
+        header.read(line, 1)
         if header.fields:
             raise DesignError(f"{name}: the comment {line!r} would be read as a canvas key")
     return result

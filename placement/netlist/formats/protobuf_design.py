@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError, reject
+from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows
 from placement.netlist.formats.def_design import component_centres, missing_nodes, port_places, unknown_components
 from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
-from placement.netlist.formats.protobuf import netlist_of, positions, read_flat_nodes
+from placement.netlist.formats.protobuf import read_netlist_file
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
@@ -43,30 +43,28 @@ def read_protobuf_def(
         name: of the design; default: the one in the DEF file.
 
     Raises:
-        DesignError: as `read_flat_nodes`, `read_def` and `read_lefs`; the two files do not have the same macros and
+        DesignError: as `read_netlist_file`, `read_def` and `read_lefs`; the two files do not have the same macros and
             pins.
     """
-    nodes = read_flat_nodes(path)
+    source, netlist, own, master, masters = read_netlist_file(path, is_flat=True)
     file = read_def(floorplan)
     technology, sources = read_lefs(lefs)
-    netlist, located, master = netlist_of(nodes)
     node_of, port_of = _matched(netlist, file)
     plan, notices = floorplan_of(file, technology, node_of)
-    given, port_notices = _def_placement(netlist, file, plan, node_of, port_of)
-    placement, scaling_notices = _on_die(netlist, positions(nodes, netlist, located), given, plan.die)
+    placement, placing_notices = _placement(netlist, own, file, plan, node_of, port_of)
     written = {int(node): name for node, name in zip(node_of, file.components.written_names, strict=True)}
     written |= {int(node): name for node, name in zip(port_of, file.pins.written_names, strict=True) if node >= 0}
     design = FlatDesign(
-        name=name or file.design or _stem(path),
+        name=name or file.design or stem(path),
         netlist=netlist,
         placement=placement,
         floorplan=plan,
         technology=technology,
         master=master,
-        master_names=tuple(nodes.masters),
+        master_names=masters,
         written_names={node: name for node, name in written.items() if name != netlist.names[node]},
-        sources=(nodes.source, *sources, file.source),
-        notices=(*file.notices, *notices, *port_notices, *scaling_notices),
+        sources=(source, *sources, file.source),
+        notices=(*file.notices, *notices, *placing_notices),
     )
     return design, file.data
 
@@ -77,10 +75,9 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     Rows are derived: they fill the canvas, and have the commonest height of cells.
 
     Raises:
-        DesignError: as `read_flat_nodes`; a port has no position.
+        DesignError: as `read_netlist_file`; a port has no position.
     """
-    nodes = read_flat_nodes(path)
-    netlist, located, master = netlist_of(nodes)
+    source, netlist, placement, master, masters = read_netlist_file(path, is_flat=True)
     box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
     heights = netlist.height[netlist.kind == NodeKind.CELL]
     values, counts = np.unique(heights[heights > 0], return_counts=True)
@@ -88,22 +85,18 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     count = int(canvas.height / height) if height else 0
     rows = Rows.filling(box, height, count, site_width=height / 8 if height else 1.0)
     return FlatDesign(
-        name=name or _stem(path),
+        name=name or stem(path),
         netlist=netlist,
-        placement=positions(nodes, netlist, located),
+        placement=placement,
         # The format has no database units: a thousand per µm are fine enough for any of its numbers.
         floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
         technology=Technology(),
         master=master,
-        master_names=tuple(nodes.masters),
+        master_names=masters,
         written_names={},
-        sources=(nodes.source,),
+        sources=(source,),
         notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
     )
-
-
-def _stem(path: str | os.PathLike[str]) -> str:
-    return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
@@ -124,27 +117,13 @@ def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
     return node_of, port_of
 
 
-def _def_placement(
-    netlist: Netlist, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
+def _placement(
+    netlist: Netlist, own: Placement, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
 ) -> tuple[Placement, list[str]]:
-    """The placement of the DEF file's nodes, and notices; the others are not placed."""
-    components, count = file.components, netlist.num_nodes
-    x, y, placed, fixed = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_), netlist.kind == NodeKind.PORT
-    orientation = np.zeros(count, dtype=np.int8)
-    x[node_of], y[node_of] = component_centres(file, netlist, node_of)
-    placed[node_of], orientation[node_of] = components.status >= PlacementStatus.PLACED, components.orientation
-    fixed[node_of] = components.status >= PlacementStatus.FIXED
-    pins = np.flatnonzero(port_of >= 0)
-    ports = port_of[pins]
-    x[ports], y[ports], placed[ports], notices = port_places(file, pins, plan)
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), notices
-
-
-def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
-    """The protobuf's placement with what the DEF file gives, and notices."""
-    x, y = own.x.copy(), own.y.copy()
-    cells = (netlist.kind == NodeKind.CELL) & own.placed
-    notices: list[str] = []
+    """The placement of macros, ports and placed cells of the DEF file, cells otherwise as in `own`; and notices."""
+    x, y, orientation, die = own.x.copy(), own.y.copy(), own.orientation.copy(), plan.die
+    is_cell, is_port = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.PORT
+    cells, notices = is_cell & own.placed, list[str]()
     if cells.any():
         # The ports at the edges of the old die show how large it was.
         reach_x, reach_y = float(x[own.placed].max()), float(y[own.placed].max())
@@ -156,14 +135,16 @@ def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) 
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
                 f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
             )
-    of_def = (netlist.kind != NodeKind.CELL) | given.placed
-    if (of_def & (netlist.kind == NodeKind.PORT) & ~given.placed).any():
-        raise DesignError("a port of the protobuf has no position in the DEF file")
-    placement = Placement(
-        x=np.where(of_def, given.x, x),
-        y=np.where(of_def, given.y, y),
-        orientation=np.where(of_def, given.orientation, own.orientation),
-        placed=np.where(of_def, given.placed, own.placed),
-        fixed=given.fixed,
-    )
-    return placement, tuple(notices)
+    placed, fixed, components = cells.copy(), is_port.copy(), file.components
+    fixed[node_of] = components.status >= PlacementStatus.FIXED
+    taken = ~is_cell[node_of] | (components.status >= PlacementStatus.PLACED)
+    nodes, (centre_x, centre_y) = node_of[taken], component_centres(file, netlist, node_of)
+    x[nodes], y[nodes], orientation[nodes] = centre_x[taken], centre_y[taken], components.orientation[taken]
+    placed[nodes] = components.status[taken] >= PlacementStatus.PLACED
+    pins = np.flatnonzero(port_of >= 0)
+    ports = port_of[pins]
+    x[ports], y[ports], placed[ports], port_notices = port_places(file, pins, plan)
+    orientation[is_port] = 0
+    if (is_port & ~placed).any():
+        raise DesignError(f"{file.path}: port {netlist.names[np.argmax(is_port & ~placed)]!r} has no position")
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*port_notices, *notices]

@@ -6,7 +6,6 @@ soft macros, 12,422 nets), measured with `macro-placement describe`.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import random
@@ -21,6 +20,8 @@ from placement.netlist.generators.draws import Draws
 GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
 # Routing tracks per µm, across and up, and those that a hard macro blocks; gcells over which congestion is spread.
 _ROUTES, _SMOOTHING = (57.031, 56.818, 39.583, 30.303), 2
+# Shares of the canvas that hard and soft macros cover.
+_HARD_UTILIZATION, _SOFT_UTILIZATION = 0.5, 0.21
 # A memory fills this share of its gcells in each direction; the rest is the channel beside it.
 _FILL = 0.96
 # Memories: gcells across, gcells up, share of the banks.
@@ -44,29 +45,8 @@ _INTERFACE = 6
 _REPEATED = 0.7
 
 
-@dataclasses.dataclass(frozen=True)
-class ClusteredOptions:
-    """The properties of a clustered design.
-
-    Attributes:
-        hard_utilization, soft_utilization: shares of the canvas that hard and soft macros cover.
-        rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows; 1 = no locality.
-    """
-
-    hard_utilization: float = 0.5
-    soft_utilization: float = 0.21
-    rent_exponent: float = 0.7
-
-    def __post_init__(self) -> None:
-        for field in ("hard_utilization", "soft_utilization"):
-            if not 0 < getattr(self, field) < 1:
-                raise DesignError(f"{field}={getattr(self, field)}: must be above 0 and below 1")
-        if not 0 <= self.rent_exponent <= 1:
-            raise DesignError(f"rent_exponent={self.rent_exponent}: must be in [0, 1]")
-
-
 def clustered(
-    *, seed: int, hard: int, soft: int, ports: int, name: str = "clustered", options: ClusteredOptions | None = None
+    *, seed: int, hard: int, soft: int, ports: int, name: str = "clustered", rent_exponent: float = 0.7
 ) -> Design:
     """A design of memories in banks, clusters of cells, and ports in buses on all four edges.
 
@@ -81,18 +61,20 @@ def clustered(
         soft: number of soft macros.
         ports: number of ports.
         name: the design's name.
-        options: its properties.
+        rent_exponent: p, in [0, 1], which the nets' locality follows; 1: no locality.
 
     Raises:
-        DesignError: fewer than 1 hard macro, 16 soft macros or 1 port, or hard macros that do not fit.
+        DesignError: fewer than 1 hard macro, 16 soft macros or 1 port, hard macros that do not fit, or `rent_exponent`
+            out of range.
     """
     for what, value, least in (("hard", hard, 1), ("soft", soft, 16), ("ports", ports, 1)):
         if value < least:
             raise DesignError(f"{what}={value}: must be at least {least}")
-    options = options or ClusteredOptions()
-    generator = _Generator(Draws(random.Random(f"clustered {seed}")), options, _Hierarchy(soft, options.rent_exponent))
+    if not 0 <= rent_exponent <= 1:
+        raise DesignError(f"rent_exponent={rent_exponent}: must be in [0, 1]")
+    generator = _Generator(Draws(random.Random(f"clustered {seed}")), _Hierarchy(soft, rent_exponent))
     banks = generator.banks(hard)
-    canvas = _canvas(banks, options)
+    canvas = _canvas(banks)
     generator.add_nodes(banks, soft, ports, canvas)
     generator.connect_ports()
     generator.connect_memories(banks)
@@ -102,31 +84,27 @@ def clustered(
 
 
 class _Hierarchy:
-    """Leaves 0 … count − 1 under a binary tree, each block halved."""
+    """Leaves 0 … count − 1 under a binary tree, each block halved.
+
+    `blocks` are the blocks (first leaf, end) around each leaf, from the leaf itself to all; `shares` are the shares of
+    its nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, t·Bᵖ⁻¹ for each leaf;
+    those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts
+    as two halves.
+    """
 
     def __init__(self, count: int, rent_exponent: float) -> None:
-        self.blocks: list[list[tuple[int, int]]] = [self._enclosing(leaf, count) for leaf in range(count)]
-        self.shares = [self._scope_shares([high - low for low, high in its], rent_exponent) for its in self.blocks]
-
-    @staticmethod
-    def _enclosing(leaf: int, count: int) -> list[tuple[int, int]]:
-        """The blocks (first leaf, end) around a leaf, from the leaf itself to all."""
-        low, high, blocks = 0, count, [(0, count)]
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if leaf < middle else (middle, high)
-            blocks.append((low, high))
-        return blocks[::-1]
-
-    @staticmethod
-    def _scope_shares(sizes: list[int], rent_exponent: float) -> list[float]:
-        """The share of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
-
-        By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in it; those that leave the
-        block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts as two halves.
-        """
-        leaving = [0.5 ** (rent_exponent - 1), *(size ** (rent_exponent - 1) for size in sizes[:-1]), 0.0]
-        return [below - above for below, above in itertools.pairwise(leaving)]
+        self.blocks: list[list[tuple[int, int]]] = []
+        self.shares: list[list[float]] = []
+        for leaf in range(count):
+            low, high, blocks = 0, count, [(0, count)]
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if leaf < middle else (middle, high)
+                blocks.insert(0, (low, high))
+            inner = [(high - low) ** (rent_exponent - 1) for low, high in blocks[:-1]]
+            leaving = [0.5 ** (rent_exponent - 1), *inner, 0.0]
+            self.blocks.append(blocks)
+            self.shares.append([below - above for below, above in itertools.pairwise(leaving)])
 
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
         """`count` distinct leaves of a randomly drawn scope around `leaf`, one of them outside the next smaller block.
@@ -153,41 +131,20 @@ class _Hierarchy:
         return chosen
 
 
-@dataclasses.dataclass(frozen=True)
 class _Bank:
-    """`count` memories of one shape (gcells across and up)."""
+    """`count` memories of one shape (gcells across and up); sides in µm."""
 
-    across: int
-    up: int
-    count: int
-
-    @property
-    def width(self) -> float:
-        """µm."""
-        return round(self.across * GCELL_WIDTH * _FILL, 3)
-
-    @property
-    def height(self) -> float:
-        """µm."""
-        return round(self.up * GCELL_HEIGHT * _FILL, 3)
-
-    @property
-    def data_bits(self) -> int:
-        return 8 * self.across * self.up
-
-    @property
-    def address_bits(self) -> int:
-        return 8 + int(math.log2(self.across * self.up))
+    def __init__(self, across: int, up: int, count: int) -> None:
+        self.gcells, self.count = across * up, count
+        self.width, self.height = round(across * GCELL_WIDTH * _FILL, 3), round(up * GCELL_HEIGHT * _FILL, 3)
+        self.data_bits, self.address_bits = 8 * self.gcells, 8 + int(math.log2(self.gcells))
 
 
 class _Generator:
     """Adds nodes, then nets, to a builder."""
 
-    def __init__(self, draws: Draws, options: ClusteredOptions, hierarchy: _Hierarchy) -> None:
-        self.draws = draws
-        self.options = options
-        self.hierarchy = hierarchy
-        self.builder = NetlistBuilder()
+    def __init__(self, draws: Draws, hierarchy: _Hierarchy) -> None:
+        self.draws, self.hierarchy, self.builder = draws, hierarchy, NetlistBuilder()
         self.buses: list[list[int]] = []  # pins of each bus
         self.memories: list[list[int]] = []  # nodes of each bank
         self.soft_macros: list[int] = []
@@ -214,12 +171,9 @@ class _Generator:
             size = (bank.width, bank.height)
             names = [f"bank_{number}/memory_{index}" for index in range(bank.count)]
             self.memories.append([self.builder.macro(name, NodeKind.HARD, *size) for name in names])
-        self._add_soft_macros(soft, canvas)
-
-    def _add_soft_macros(self, soft: int, canvas: Canvas) -> None:
         ranks = [self.draws.uniform() for _ in range(soft)]
         areas = [self.draws.quantile(_SOFT_AREA, rank) for rank in ranks]
-        scale = self.options.soft_utilization * canvas.width * canvas.height / sum(areas)
+        scale = _SOFT_UTILIZATION * canvas.width * canvas.height / sum(areas)
         for number, (rank, area) in enumerate(zip(ranks, areas, strict=True)):
             # Aspect ratios from 1:1.5 to 1.5:1.
             side = math.sqrt(area * scale * (2 / 3 + self.draws.uniform() * 5 / 6))
@@ -253,12 +207,15 @@ class _Generator:
         for number, (bank, nodes) in enumerate(zip(banks, self.memories, strict=True)):
             leaf = (2 * number + 1) * soft // (2 * len(banks))
             interface = self.hierarchy.near(self.draws, leaf, _INTERFACE, itself=True)
-            outputs, inputs = self._memory_pins(bank, nodes)
-            for pins in outputs:
-                for bit, pin in enumerate(pins):
+            # Outputs, then inputs, evenly spaced along the left side of each memory.
+            total = 2 * bank.data_bits + bank.address_bits
+            offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
+            memories = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
+            for pins in memories:
+                for bit, pin in enumerate(pins[: bank.data_bits]):
                     readers = self._of_interface(interface, bit / bank.data_bits, 1 + self.draws.weighted(_READERS))
                     self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
-            self._write_memories(bank, inputs, interface)
+            self._write_memories(bank, [pins[bank.data_bits :] for pins in memories], interface)
 
     def _write_memories(self, bank: _Bank, inputs: list[list[int]], interface: list[int]) -> None:
         """Nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
@@ -279,13 +236,6 @@ class _Generator:
         others = self.draws.shuffled([leaf for leaf in interface if leaf != interface[first]])
         return [interface[first], *others[: count - 1]]
 
-    def _memory_pins(self, bank: _Bank, nodes: list[int]) -> tuple[list[list[int]], list[list[int]]]:
-        """Output and input pins of each memory, evenly spaced along its left side."""
-        total = 2 * bank.data_bits + bank.address_bits
-        offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
-        pins = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
-        return [row[: bank.data_bits] for row in pins], [row[bank.data_bits :] for row in pins]
-
     def connect_soft_macros(self) -> None:
         """Nets among soft macros; the bits of a bus join the same macros."""
         for leaf, count in enumerate(self.nets_driven):
@@ -302,10 +252,10 @@ class _Generator:
                 self.builder.net(weight, self._soft_output(leaf), [self.soft_inputs[reader] for reader in readers])
 
 
-def _canvas(banks: list[_Bank], options: ClusteredOptions) -> Canvas:
-    """A nearly square canvas of whole gcells with the given utilization."""
-    macro_area = sum(bank.across * bank.up * bank.count for bank in banks) * _FILL**2
-    gcells = macro_area / options.hard_utilization
+def _canvas(banks: list[_Bank]) -> Canvas:
+    """A nearly square canvas of whole gcells."""
+    macro_area = sum(bank.gcells * bank.count for bank in banks) * _FILL**2
+    gcells = macro_area / _HARD_UTILIZATION
     rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
     columns = max(2, math.ceil(gcells / rows))
     return Canvas(columns * GCELL_WIDTH, rows * GCELL_HEIGHT, columns, rows, *_ROUTES, _SMOOTHING)
@@ -345,8 +295,7 @@ def _pack_rows(netlist: Netlist, canvas: Canvas, x: np.ndarray, y: np.ndarray) -
         if left + width > canvas.width:
             left, bottom, row_height = 0.0, bottom + row_height, 0.0
         if bottom + height > canvas.height or width > canvas.width:
-            raise DesignError(
-                f"the hard macros do not fit on {canvas.width} × {canvas.height} µm: lower hard_utilization"
-            )
+            canvas_size = f"{canvas.width} × {canvas.height} µm"
+            raise DesignError(f"hard={len(order)}: the macros do not fit on {canvas_size}; give another number or seed")
         x[macro], y[macro] = round(left + width / 2, 3), round(bottom + height / 2, 3)
         left, row_height = left + width, max(row_height, height)

@@ -26,6 +26,12 @@ _WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # of cells, multiples of Na
 _WIDTH_SHARES = (0.2, 0.25, 0.2, 0.1, 0.08, 0.07, 0.1)
 # Share of nets with 2, 3, … pins; as in the flat Ariane.
 _DEGREES = (0.55, 0.295, 0.076, 0.024, 0.014, 0.008, 0.008, 0.008, 0.008, 0.009)
+_RANGES = {
+    **{"cells": (16, math.inf), "macros": (0, math.inf), "ports": (1, math.inf), "macro_pins": (2, math.inf)},
+    **{"bank": (1, math.inf), "bank_cells": (1e-3, 1.0), "size_spread": (1, 100), "macro_aspect": (1, 100)},
+    **{"core_aspect": (0.1, 10), "macro_utilization": (1e-3, 0.8), "cell_utilization": (1e-3, 0.8)},
+    "rent_exponent": (1e-3, 0.999),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,21 +65,10 @@ class FlatOptions:
     rent_exponent: float = 0.65
 
     def __post_init__(self) -> None:
-        for field, least in (("cells", 16), ("macros", 0), ("ports", 1), ("macro_pins", 2), ("bank", 1)):
-            if getattr(self, field) < least:
-                raise DesignError(f"{field}: {getattr(self, field)} must be at least {least}")
-        for field in ("macro_utilization", "cell_utilization"):
-            if not 0 < getattr(self, field) <= 0.8:
-                raise DesignError(f"{field}: {getattr(self, field)} must be above 0 and at most 0.8")
-        for field in ("size_spread", "macro_aspect"):
-            if not 1 <= getattr(self, field) <= 100:
-                raise DesignError(f"{field}: {getattr(self, field)} must be from 1 to 100")
-        if not 0.1 <= self.core_aspect <= 10:
-            raise DesignError(f"core_aspect: {self.core_aspect} must be from 0.1 to 10")
-        if not 0 < self.bank_cells <= 1:
-            raise DesignError(f"bank_cells: {self.bank_cells} must be above 0 and at most 1")
-        if not 0 < self.rent_exponent < 1:
-            raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
+        for field, (low, high) in _RANGES.items():
+            if not low <= getattr(self, field) <= high:
+                right = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low}"
+                raise DesignError(f"{field}: {getattr(self, field)} must be {right}")
 
 
 def drawn_options(seed: int) -> tuple[FlatOptions, float]:
@@ -107,12 +102,9 @@ def drawn_options(seed: int) -> tuple[FlatOptions, float]:
 
 
 class FlatDraft(NamedTuple):
-    """A flat netlist on a bare core, without rows or layers (`flat_on_floorplan` adds them).
+    """A flat netlist (macros, ports, cells) on a bare core of `width` × `height` µm.
 
-    Attributes:
-        netlist: macros, then ports, then cells.
-        placement: macros and ports are placed and fixed; cells are not placed.
-        width, height: of the core, µm.
+    Macros and ports are placed and fixed, cells are not placed. `flat_on_floorplan` adds rows and layers.
     """
 
     netlist: Netlist
@@ -139,30 +131,31 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
     side = float(np.sqrt(free / (1 - options.macro_utilization * (options.macros > 0))))
     core_width, core_height = side / np.sqrt(options.core_aspect), side * np.sqrt(options.core_aspect)
     macro_width, macro_height = _macro_sizes(options, side, rng)
-    macro_x, macro_y = _macro_places(options, macro_width, macro_height, core_width, core_height)
+    sides = np.unique(np.concatenate((macro_width, macro_height)))
+    if core_width == core_height and len(sides) == 1:
+        macro_x, macro_y = _on_slots(options, sides[0], core_width)
+    else:
+        macro_x, macro_y = _in_rows(options, macro_width, macro_height, core_width, core_height)
     # Swapped: anticlockwise from the lower left corner.
     port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, core_height, core_width), options.ports).T
     counts = (options.macros, options.ports, options.cells)
     node_width = np.concatenate([macro_width, np.zeros(options.ports), width])
     node_height = np.concatenate([macro_height, np.zeros(options.ports), np.full(options.cells, ROW_HEIGHT)])
     kind = np.repeat([NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], counts).astype(np.int8)
-    pins = _pins(options, macro_width, macro_height)
+    pin_node, pin_dx, pin_dy = _pins(options, macro_width, macro_height)
     nets = _nets(options, rng)
-    nodes = sum(counts)
+    nodes, named = sum(counts), zip(("macro", "port", "cell"), counts, strict=True)
+    names = tuple(f"{what}{number}" for what, count in named for number in range(count))
     return FlatDraft(
         Netlist(
-            names=tuple(
-                f"{name}{number}"
-                for name, count in zip(("macro", "port", "cell"), counts, strict=True)
-                for number in range(count)
-            ),
+            names=names,
             kind=kind,
             width=node_width,
             height=node_height,
             file_index=np.arange(nodes) + np.minimum(np.arange(nodes), options.macros) * options.macro_pins,
-            pin_node=pins[0],
-            pin_dx=pins[1],
-            pin_dy=pins[2],
+            pin_node=pin_node,
+            pin_dx=pin_dx,
+            pin_dy=pin_dy,
             net_weight=np.ones(len(nets)),
             net_start=np.concatenate([[0], np.cumsum([len(net) for net in nets])]),
             net_pins=np.concatenate(nets),
@@ -193,17 +186,6 @@ def _macro_sizes(options: FlatOptions, side: float, rng: np.random.Generator) ->
     return np.sqrt(area / aspect), np.sqrt(area * aspect)
 
 
-def _macro_places(
-    options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray, width: float, height: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Centres, float64 [H] each, of macros that do not overlap in a core of `width` × `height` µm."""
-    if not options.macros:
-        return np.zeros(0), np.zeros(0)
-    if width == height and np.ptp(macro_width) == np.ptp(macro_height) == 0 and macro_width[0] == macro_height[0]:
-        return _on_slots(options, macro_width[0], width)
-    return _in_rows(options, macro_width, macro_height, width, height)
-
-
 def _on_slots(options: FlatOptions, macro: float, side: float) -> tuple[np.ndarray, np.ndarray]:
     """Squares of `macro` µm on a grid of slots, those nearest to the edge first."""
     slots = int(np.ceil(np.sqrt(options.macros)))
@@ -229,8 +211,8 @@ def _in_rows(
             left = width
         rows[-1].append(int(macro))
         left -= macro_width[macro]
-    gap = (height - sum(macro_height[row[0]] for row in rows)) / len(rows)
-    if gap < 0 or macro_width.max() > width:
+    gap = (height - sum(macro_height[row[0]] for row in rows)) / max(len(rows), 1)
+    if gap < 0 or macro_width.max(initial=0.0) > width:
         raise DesignError(
             f"{options.macros} macros do not fit in rows at macro_utilization {options.macro_utilization}: give less "
             "of it, of size_spread or of macro_aspect"
@@ -248,18 +230,12 @@ def _pins(
     options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Node, dx and dy of every pin: the macros' on their left sides, then one per port and per cell."""
-    node = np.concatenate(
-        [
-            np.repeat(np.arange(options.macros), options.macro_pins),
-            np.arange(options.ports + options.cells) + options.macros,
-        ]
-    )
-    dx, dy = np.zeros(len(node)), np.zeros(len(node))
-    on_macros = options.macros * options.macro_pins
-    dx[:on_macros] = np.repeat(-macro_width / 2, options.macro_pins)
-    along = np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros)
-    dy[:on_macros] = along * np.repeat(macro_height, options.macro_pins)
-    return node, dx, dy
+    macros, own = options.macros, options.macro_pins
+    others = options.ports + options.cells
+    along = np.tile((np.arange(own) + 0.5) / own - 0.5, macros) * np.repeat(macro_height, own)
+    node = np.concatenate((np.repeat(np.arange(macros), own), macros + np.arange(others)))
+    dx = np.concatenate((np.repeat(-macro_width / 2, own), np.zeros(others)))
+    return node, dx, np.concatenate((along, np.zeros(others)))
 
 
 def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:

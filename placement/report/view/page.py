@@ -149,7 +149,6 @@ class Cells:
         return cls(placement.x[cells] - core.x_low, placement.y[cells] - core.y_low, width, height, source)
 
     def values(self) -> dict[str, Any]:
-        """The cells as plain values."""
         arrays = {name: packed(getattr(self, name), "float32") for name in ("x", "y", "width", "height")}
         return {**arrays, "source": self.source}
 

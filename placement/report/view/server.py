@@ -27,9 +27,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from placement.netlist.errors import DesignError
-from placement.report.run_folder import RunWatch
-from placement.report.view.messages import answer
+from placement.report.run_watch import RunWatch
 from placement.report.view.page import static_names, static_text
+from placement.report.view.requests import answer
 from placement.report.view.window import Window
 
 # A page that is slower, or that more messages wait for, is disconnected; it reconnects by itself.
@@ -173,7 +173,6 @@ class _Guard:
 
 
 def _is_address(host: str, port: int) -> bool:
-    """Whether a host is an IP address with this port."""
     name, _, number = host.rpartition(":")
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))

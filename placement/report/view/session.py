@@ -38,7 +38,6 @@ class Places:
 
     @classmethod
     def of(cls, placement: Placement, nodes: Sequence[int] | np.ndarray) -> Places:
-        """Those of `nodes` in a placement."""
         at = np.asarray(nodes, dtype=np.int32)
         return cls(at, placement.x[at], placement.y[at], placement.orientation[at], placement.fixed[at])
 
@@ -93,7 +92,6 @@ class Session:
 
     @property
     def steps(self) -> Sequence[Step]:
-        """What was done, without undone steps."""
         return self._steps[: self._done]
 
     @property
@@ -112,15 +110,13 @@ class Session:
         return self.design.constraints is not self._own_constraints
 
     def mark_saved(self) -> None:
-        """Notes that the current placement is in a file."""
         self._saved = self._done
 
     def design_now(self) -> Design:
         """The design with the current placement as its initial one, so that what a person has fixed is fixed."""
-        return dataclasses.replace(self.design, initial=self.placement, order=None)
+        return dataclasses.replace(self.design, initial=self.placement)
 
     def shown(self) -> Placement:
-        """The placement with what is being dragged."""
         if not self._dragged:
             return self.placement
         x, y = np.array(list(self._dragged.values())).T
@@ -138,8 +134,7 @@ class Session:
     def drag(self, places: Mapping[int, tuple[float, float]]) -> Costs:
         """Centres macros at (x, y) µm for the time being; `drop` keeps that, `let_go` does not.
 
-        Raises:
-            DesignError: a node cannot move, or a position is not a number; nothing has moved then.
+        Raises DesignError, and moves nothing, where a node cannot move or a position is not a number.
         """
         for node, (x, y) in places.items():
             self._check(node)
@@ -169,8 +164,7 @@ class Session:
     def change(self, what: str, after: Placement, command: str | None = None) -> Step | None:
         """Changes to the placement `after` as one step; None if it is the current one.
 
-        Raises:
-            DesignError: `after` has another number of nodes, or moves a port or a cell.
+        Raises DesignError where `after` has another number of nodes, or moves a port or a cell.
         """
         self.let_go()
         if len(after.x) != len(self.placement.x):
@@ -251,7 +245,6 @@ class Session:
         return step
 
     def _put(self, places: Places) -> None:
-        """Moves nodes in the engine."""
         self._drag_faults = None
         columns = (values.tolist() for values in (places.nodes, places.x, places.y, places.orientation))
         for node, x, y, orientation in zip(*columns, strict=True):
@@ -265,7 +258,6 @@ class Session:
         return f"node {self.design.netlist.names[node]!r}"
 
     def phrase(self, what: str, nodes: Sequence[int]) -> str:
-        """What is done to macros, in words."""
         names = self.design.netlist.names
         return f"{what} {names[nodes[0]]}" if len(nodes) == 1 else f"{what} {len(nodes)} macros"
 
@@ -309,9 +301,8 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
 def read_steps(path: str | Path, design: Design) -> list[Step]:
     """The steps in a file, for `Session.replay`: a file does not say what was before them.
 
-    Raises:
-        DesignError: the file cannot be read, is not a file of steps, names a node that the design does not have, or has
-            invalid constraints.
+    Raises DesignError where the file cannot be read, is no file of steps, names a node that the design does not have,
+    or has invalid constraints.
     """
     try:
         content = json.loads(read_text(path))
@@ -369,11 +360,7 @@ class Recovery:
         write_whole(file, steps_text(session.design, session.name, session.steps))
 
     def bring_back(self, session: Session) -> int:
-        """Replays the kept steps in a session that has just been opened; returns how many.
-
-        Raises:
-            DesignError: the file is damaged.
-        """
+        """Replays the kept steps in a session that has just been opened; returns how many; raises DesignError."""
         file = self._file(session)
         steps = read_steps(file, session.design) if file.is_file() else []
         for step in steps:

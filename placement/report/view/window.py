@@ -21,7 +21,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
-from placement.report.run_folder import Curve, RunWatch
+from placement.report.run_watch import Curve, RunWatch
 from placement.report.view.page import Cells, changed_values, design_values, opened_values, session_values
 from placement.report.view.session import Recovery, Session, Step, steps_text
 
@@ -69,7 +69,6 @@ class Task:
     report: Callable[[float, str], None]
 
     def number(self, name: str) -> float:
-        """A numeric parameter."""
         return float(self.values[name])
 
 
@@ -105,12 +104,10 @@ class Action:
         return {one.name: one.checked(values.get(one.name, one.default)) for one in self.parameters}
 
     def line(self, file: str, values: Mapping[str, float | str]) -> str:
-        """The command line."""
         shown = {name: value if isinstance(value, str) else f"{value:g}" for name, value in values.items()}
         return self.command.format(file=file, **shown)
 
     def described(self) -> dict[str, Any]:
-        """The action as the page takes it."""
         names = ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
         parameters = [dataclasses.asdict(one) for one in self.parameters]
         return {**{name: getattr(self, name) for name in names}, "parameters": parameters}
@@ -181,7 +178,6 @@ class Window:
         return self.sessions[index]
 
     def values(self) -> dict[str, Any]:
-        """Everything that a page needs to begin."""
         return {
             "title": self.title,
             "design": design_values(self.design),
@@ -244,11 +240,8 @@ class Window:
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Writes a placement, its steps or its constraints atomically to a file, over another one only on request.
 
-        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced.
-
-        Raises:
-            DesignError: the name is not that of a file, or the format is unknown.
-            OSError: the file cannot be written.
+        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced. Raises DesignError
+        where the name is not that of a file, or the format is unknown.
         """
         index = int(request.get("session", 0))
         session, form, exports = self.session(index), str(request.get("form", "plc")), self.services.exports
@@ -341,7 +334,6 @@ class Window:
         return dataclasses.asdict(self.services.read_tracks())
 
     def _finish(self, index: int, action: Action, command: str, result: Outcome | str) -> None:
-        """Takes over the result of a job."""
         self._jobs.pop(index, None)
         if isinstance(result, str):
             self._tell_job(index, action, "failed", text=result)

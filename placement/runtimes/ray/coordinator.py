@@ -47,13 +47,7 @@ OUT_OF_MEMORY = 75
 
 
 class Coordinator:
-    """The coordinator. It needs no lock: Ray calls one method at a time.
-
-    Args:
-        shards, caches, learners: how many the run has.
-        heartbeat_seconds: between two heartbeats of a process.
-        clock: seconds; monotonic.
-    """
+    """The coordinator of so many shards, caches and learners. It needs no lock: Ray calls one method at a time."""
 
     def __init__(
         self,
@@ -90,25 +84,20 @@ class Coordinator:
         return self._reply(heartbeat.who, edition)
 
     def report_shortfall(self, shortfall: Shortfall, host: int = 0) -> None:
-        """Learner host `host` waits for episodes that do not come."""
         self._shortfalls[host] = shortfall
 
     def row(self, row: Mapping[str, float]) -> None:
-        """Takes a row of the learner's metrics, to be shown."""
         self._rows.append(row)
 
     def note(self, text: str) -> None:
-        """Takes a line for people."""
         self._notes.append(text)
 
     def forget(self, who: Who) -> None:
-        """The process has died."""
         if self._heartbeats.pop(who, None) is not None:
             self._heard.pop(who)
             self._publish()
 
     def restarts(self, counts: dict[str, float]) -> None:
-        """Takes how often each role was restarted, for `metrics.csv`."""
         self._restarts = counts
 
     def stop(self) -> None:
@@ -165,7 +154,6 @@ class CoordinatorClient:
     Attributes:
         host: this machine, as Ray knows it.
         reply: the newest answer.
-        caches: where they are.
         incarnation: a number that no other start of any process has (40 random bits).
         measure: returns the numbers to send; replaceable.
         on_stop: called once when the coordinator says that the run ends; replaceable.
@@ -198,7 +186,6 @@ class CoordinatorClient:
         self.ready()
 
     def ready(self) -> None:
-        """From now on heartbeats say that the process has started."""
         self._ready = True
         self._wake.set()
 
@@ -214,7 +201,7 @@ class CoordinatorClient:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
             if self._closed.wait(RENDEZVOUS_SECONDS):
-                raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
+                raise TimeoutError(f"{self._who} cannot join the other learners: the run is ending")
             self._wake.set()
         return self.reply.rendezvous
 
@@ -223,11 +210,9 @@ class CoordinatorClient:
         return tuple(self._shards[number].address for number in numbers)
 
     def shard_hosts(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """The machines of these shards."""
         return tuple(self._shards[number].host for number in numbers)
 
     def cache_hosts(self) -> tuple[str, ...]:
-        """The machine of each cache."""
         return tuple(place.host for place in self.caches)
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
@@ -236,15 +221,12 @@ class CoordinatorClient:
         return tuple(place.address for place in places if place.address)
 
     def report_shortfall(self, shortfall: Shortfall) -> None:
-        """Reports to the coordinator; does not wait."""
         self._coordinator.report_shortfall.remote(shortfall, self._who.number)
 
     def iteration(self, row: Mapping[str, float]) -> None:
-        """Sends a row of metrics to the coordinator; does not wait."""
         self._coordinator.row.remote(dict(row))
 
     def note(self, text: str) -> None:
-        """Sends a line for people to the coordinator; does not wait."""
         self._coordinator.note.remote(text)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from placement.runtimes.ray.coordinator import COORDINATOR, OPTIONS, Coordinator
 from placement.runtimes.ray.learner_process import LearnerProcess
 from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Timing, Who, processes_of, require_shares
@@ -28,7 +28,7 @@ from placement.training import run_folder
 from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
 from placement.transport.gate import new_token
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
-"""Deadline for the learner to save and end once it is told to stop."""
+"""Deadline for the learner to save and end after a stop is requested."""
 ANSWER_SECONDS = 3.0
 LOST_SECONDS = 15.0
 """A cluster that has not answered for so long, and accepts no connections, is gone."""
@@ -77,12 +77,7 @@ def run(
 ) -> Run:
     """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
 
-    Args:
-        config: all settings.
-        progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
-        factories: of the network and its learner.
-        timing: of heartbeats and checkpoints.
-        watch: called with all processes' heartbeats, several times a second.
+    `watch` is called with all processes' heartbeats, several times a second.
 
     Raises:
         What `placement.runtimes.local.run` raises, and:
@@ -105,7 +100,7 @@ def run(
         if (done := _finished(config, designs, folder, shown)) is not None:
             return done
         try:
-            with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
+            with ray_connection.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
                 driver = Driver(ray, config, factories or Factories(), timing or Timing(), shown)
                 return driver.run(interruption.requested.is_set, watch)
         except Interrupted:  # while Ray started
@@ -181,7 +176,7 @@ class Driver:
     def _start(self, who: Who, factories: Factories, token: str | None) -> Member:
         resources = getattr(self._config.runtime.roles, who.role.value)
         options: dict[str, Any] = {"num_cpus": resources.cpus, "num_gpus": resources.gpus}
-        if self._config.runtime.address != session.LOCAL:
+        if self._config.runtime.address != ray_connection.LOCAL:
             options["memory"] = resources.memory_mb * 1024 * 1024 or None
             options["scheduling_strategy"] = "SPREAD"
         made = self._ray.remote(CLASSES[who.role]).options(
@@ -213,7 +208,7 @@ class Driver:
             else:
                 if member is self._learner:
                     return result
-                raise WorkerFailed(f"{member.who} ended although it was not told to")
+                raise WorkerFailed(f"{member.who} ended unexpectedly")
         return None
 
     def _restart(self, member: Member, error: Exception) -> None:
@@ -238,7 +233,7 @@ class Driver:
         try:
             self._ray.get(member.running)
         except self._ray.exceptions.RayActorError as error:
-            _log.debug("%s is not there yet: %s", member.who, error)
+            _log.debug("%s is not available yet: %s", member.who, error)
             time.sleep(LOOK_SECONDS)
             member.running = member.handle.ping.remote()
         else:
@@ -258,18 +253,16 @@ class Driver:
                 other.handle.leave.remote(self._rendezvous)
 
     def _end_late_leavers(self) -> None:
-        """Kills learners that were told to restart and did not end in time."""
+        """Kills learners that are to restart and did not end in time."""
         for learner in self._learners:
             if time.monotonic() > self._leaving.get(learner.who, math.inf):
                 self._leaving[learner.who] = math.inf
                 self._ray.kill(learner.handle, no_restart=False)
 
     def _tell(self, method: str, *arguments: Any) -> None:
-        """Calls a method of the coordinator and does not wait."""
         getattr(self._coordinator, method).remote(*arguments)
 
     def _look(self) -> None:
-        """Shows what is new."""
         try:
             view: RunView = self._ray.get(self._coordinator.view.remote(), timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:  # the coordinator is being restarted

@@ -114,13 +114,7 @@ class EpisodeCollector:
     It finds the best placements, too: an episode that claims to be cheaper than any before is replayed. Episodes may be
     read ahead of the iteration that learns from them; their age is what it will be then. For one reading thread.
 
-    Args:
-        source: the sharded replay.
-        publications: maps a number to the iteration whose parameters it stands for.
-        verifier: replays episodes, and keeps the best placements.
-        bounds: how many episodes, and how old.
-        stop: set to end all waits with ReplayClosed.
-        report_shortfall: called when episodes do not come.
+    Setting `stop` ends all waits with ReplayClosed; `report_shortfall` is called when episodes do not come.
 
     Attributes:
         stale: episodes dropped because they were too old.
@@ -194,7 +188,6 @@ class EpisodeCollector:
             self._report(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
 
     def size(self) -> int:
-        """Episodes waiting to be read, as they came."""
         return self._source.size()
 
     def close(self) -> None:

@@ -58,11 +58,8 @@ class EpisodeCredits:
 class CreditedSchedule:
     """Issues tickets to begin episodes, as an `EpisodeSchedule` does, for an actor in a process of its own.
 
-    Args:
-        store: where new versions appear.
-        credits: how many episodes may begin; None: no limit.
-        actors: returns how many are alive.
-        shortfall: returns the learner's last report.
+    New versions appear in `store`. `credits` says how many episodes may begin (None: no limit), `actors` how many are
+    alive, and `shortfall` returns the learner's last report.
     """
 
     def __init__(
@@ -77,12 +74,7 @@ class CreditedSchedule:
         self._closed = False
 
     def begin(self, count: int, *, timeout: float) -> Ticket:
-        """Waits until `count` episodes may begin together.
-
-        Raises:
-            TimeoutError: neither parameters nor credits came within `timeout` seconds.
-            ScheduleClosed: `close` was called.
-        """
+        """Waits until `count` episodes may begin together; raises TimeoutError, and ScheduleClosed after `close`."""
         deadline = time.monotonic() + timeout
         version = self._store.version()
         while True:
@@ -98,7 +90,7 @@ class CreditedSchedule:
             version = self._next(version)
 
     def finish(self, ticket: Ticket) -> None:
-        """See `TicketSchedule`."""
+        """Nobody counts what is written."""
 
     def close(self) -> None:
         """No more episodes begin. May be called twice."""

@@ -20,7 +20,7 @@ from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
 from placement.replay.base import ReplayClosed
-from placement.replay.sharded import ShardedReplay
+from placement.replay.shard_reader import ShardedReplay
 from placement.runtimes.components import Connections, Setup, build_loop, make_learner
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import CoordinatorClient
@@ -37,7 +37,7 @@ from placement.training.rollout import EVALUATOR, actor_of
 from placement.training.stored_run import published
 from placement.training.trained_policy import initial_parameters
 from placement.transport.gate import NetworkAccess
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 
 LOCK_NAME = ".learner.lock"
@@ -61,11 +61,8 @@ class LearnerHost:
     ) -> tuple[EpisodeCollector, ShardedReplay]:
         """The episodes that may be learned from, and this host's shards that they come from.
 
-        Args:
-            designs: the run's.
-            best: receives placements that are better than any before.
-            numbers: of the published parameters.
-            learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
+        `learned` are those learned from before, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; placements that
+        are better than any before go to `best`.
         """
         config, coordinator, hosts = self.config, self.coordinator, self.hosts
         mine = shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
@@ -90,18 +87,16 @@ class LearnerHost:
 
 @contextlib.contextmanager
 def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
-    """The first host's loop, ready to run, with its servers open.
+    """The first host's loop, ready to run, with its servers open; raises CheckpointError.
 
-    Raises:
-        ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
-        CheckpointError: its checkpoints cannot be used.
+    ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
     """
     config, coordinator, network = host.config, host.coordinator, host.network
     folder, runtime = run_folder.working_folder(config.run_dir), config.runtime
     designs = run_folder.load_designs(config)
     with contextlib.ExitStack() as opening:
         opening.enter_context(published(config, note=coordinator.note))
-        opening.enter_context(checked_room(folder))
+        opening.enter_context(checked_space(folder))
         opening.enter_context(run_folder.locked(folder, name=LOCK_NAME, timeout=LOCK_SECONDS))
         saver = opening.enter_context(Saver(folder, run_folder.identity(config, designs)))
         saver.require_same_run()
@@ -144,11 +139,9 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
 
 
 def follow(host: LearnerHost) -> None:
-    """Learns with the other hosts until told to stop: publishing, saving and evaluating are the first host's.
+    """Learns with the other hosts until it is to stop: publishing, saving and evaluating are the first host's.
 
-    Raises:
-        ReplayTimeout: no episodes came.
-        JaxRuntimeError: another host is gone.
+    Raises ReplayTimeout where no episodes come, and JaxRuntimeError where another host is gone.
     """
     config, coordinator = host.config, host.coordinator
     designs = run_folder.load_designs(config)
@@ -194,7 +187,6 @@ class PeerEpisodes:
         self._lock = threading.Lock()  # another thread may save a checkpoint
 
     def received(self, episodes: Sequence[Episode]) -> None:
-        """Takes an iteration's episodes."""
         for episode in episodes:
             actor, count = episode.identity.tolist()
             if self._host(actor):

@@ -20,19 +20,10 @@ from placement.transport.gate import Gate, NetworkAccess
 def join(
     coordinator: CoordinatorClient, network: NetworkAccess, *, index: int, count: int, rendezvous: int, timeout: float
 ) -> Hosts:
-    """Makes this process one of the run's learner hosts; call it before JAX computes anything.
+    """Makes this process host `index` of the run's learner hosts; call it before JAX computes anything.
 
-    Args:
-        coordinator: connection to the coordinator, through which host 0 says where they meet.
-        network: how this host serves others, and reaches them.
-        index: which host this is.
-        count: of how many.
-        rendezvous: the number of this start of all hosts.
-        timeout: seconds that they may take to start.
-
-    Raises:
-        RuntimeError: the others did not come in time.
-        TimeoutError: host 0 did not say in time where they meet.
+    Host 0 says through the coordinator where they meet; `rendezvous` is the number of this start of all hosts. Raises
+    TimeoutError if it did not say so within `timeout` seconds, RuntimeError if the others did not come.
     """
     if count == 1:
         return Hosts()
@@ -89,7 +80,6 @@ def agree(hosts: Hosts, start: InitialState) -> InitialState:
 
 
 def _spread(data: bytes) -> bytes:
-    """Host 0's bytes on every host."""
     counted = np.frombuffer(np.int64(len(data)).tobytes(), np.uint8)
     length = int(np.asarray(multihost_utils.broadcast_one_to_all(counted)).view(np.int64)[0])
     mine = np.zeros(length, np.uint8)

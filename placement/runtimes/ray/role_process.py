@@ -59,7 +59,6 @@ class RoleProcess:
         logging.basicConfig(level=logging.WARNING, format=f"{who}: %(levelname)s %(message)s")
 
     def connect(self) -> CoordinatorClient:
-        """Connects to the coordinator, whose answers say when to stop."""
         import ray
 
         coordinator = CoordinatorClient(ray.get_actor(COORDINATOR), self.who, self.config.runtime, self.timing)
@@ -75,15 +74,12 @@ class RoleProcess:
         return NetworkAccess(bind, self._token, self._dial)
 
     def run(self) -> Any:
-        """Runs the role until told to stop."""
         raise NotImplementedError
 
     def stop(self) -> Any:
-        """Tells it to stop; returns at once or soon."""
         self._stop.set()
 
     def ping(self) -> int:
-        """The process number."""
         return os.getpid()
 
 
@@ -91,11 +87,10 @@ class ShardProcess(RoleProcess):
     """A replay shard: a Reverb server in a process of its own."""
 
     def run(self) -> None:
-        """Serves until told to stop; restores its newest checkpoint at the start, and checkpoints at intervals."""
         keep_off_accelerators()
         coordinator = self.connect()
         from placement.replay.shard import ReplayShard
-        from placement.utils.disk import checked_room
+        from placement.utils.disk import checked_space
 
         folder = working_folder(self.config.run_dir).absolute() / "shards" / str(self.who.number)
         network = self.network()
@@ -115,7 +110,7 @@ class ShardProcess(RoleProcess):
             saved = time.monotonic()
             while not self._stop.wait(LOOK_SECONDS):
                 if time.monotonic() - saved > self.timing.shard_checkpoint:
-                    with checked_room(folder):
+                    with checked_space(folder):
                         shard.checkpoint()
                     saved = time.monotonic()
         finally:
@@ -127,7 +122,6 @@ class CacheProcess(RoleProcess):
     """A model cache: a node of the tree between the learner and the actors."""
 
     def run(self) -> None:
-        """Serves until told to stop."""
         return_freed_blocks(BLOCK_BYTES)
         keep_off_accelerators()
         coordinator = self.connect()

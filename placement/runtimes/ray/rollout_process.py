@@ -37,7 +37,7 @@ class RolloutProcess(RoleProcess):
         self._shards = shards_of(host, shards=runtime.shards, learners=runtime.learners)
 
     def run(self) -> None:
-        """Plays until told to stop; raises TimeoutError if no parameters come for an hour."""
+        """Plays until it is to stop; raises TimeoutError if no parameters come for an hour."""
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
         from placement.modelcache.store import StoreClosed
@@ -62,17 +62,14 @@ class RolloutProcess(RoleProcess):
             coordinator.close()
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """Plays until told to stop; may then end with StoreClosed or ReplayClosed."""
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Ends all waits."""
         super().stop()
         for close in self._closing:
             close()
 
     def _store(self, coordinator: CoordinatorClient) -> CacheReader:
-        """The reading side of the parameter store."""
         from placement.modelcache.reader import CacheReader
         from placement.modelcache.store import Layout
         from placement.modelcache.tree import plan_tree
@@ -112,7 +109,6 @@ class ActorProcess(RolloutProcess):
     """An actor with local inference on the CPU: nobody tells it how many episodes to play."""
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """See `RolloutProcess`."""
         import jax
 
         from placement.engine.pool import make_pool
@@ -150,10 +146,10 @@ class EvaluatorProcess(RolloutProcess):
     """
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """See `RolloutProcess`."""
         from placement.engine.pool import make_pool
         from placement.modelcache.store import StoreTimeout
-        from placement.training.rollout import EVALUATOR, INCARNATION_BITS, EmbeddedParameters, play, whole_episode
+        from placement.policy.agent import EmbeddedParameters
+        from placement.training.rollout import EVALUATOR, INCARNATION_BITS, play, whole_episode
         from placement.utils.seeds import SeedRole, role_key
 
         config, agent, designs = self.config, self.agent, self.designs

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
+    from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import ShardWriter
-    from placement.replay.sharded import ShardStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
@@ -87,7 +87,7 @@ def shard(load: ShardLoad) -> dict[str, float]:
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
     """What a learner host that does not write `metrics.csv` dropped."""
-    lost = {"refused": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
+    lost = {"rejected": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
@@ -97,8 +97,8 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
         numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
-    for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
-        numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
+    for name in ("rejected", "duplicates", "failures"):
+        numbers[f"replay_{name}"] = float(sum(getattr(one, name) for one in shards))
     return numbers
 
 
@@ -130,7 +130,7 @@ def _combine(name: str, values: list[float]) -> float:
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
     """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
-    from placement.report.metrics import make_table  # only the driver draws
+    from placement.report.placement_metrics import make_table  # only the driver draws
 
     rows: list[list[str]] = []
     numbers = summarise(heartbeats)

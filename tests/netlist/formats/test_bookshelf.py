@@ -122,7 +122,7 @@ FAULTS = {
     ),
     "another degree": (
         {"nets": FILES["nets"].replace("NetDegree : 3", "NetDegree : 4")},
-        r"d\.nets:8: net 'one' .* says 4 pins, but has 3",
+        r"d\.nets:4: net 'one' says 4 pins, but has 3",
     ),
     "cut nets": ({"nets": FILES["nets"][:-6]}, r"says 1 pins, but has 0"),
     "pin before a net": ({"nets": " a I\n"}, "expected NetDegree"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.formats.protobuf import read_located_netlist, read_netlist
+from placement.netlist.formats.protobuf import read_netlist, read_netlist_file
 from tests.support.small_files import NETLIST, PLACEMENT
 
 CANVAS = Canvas(20.5, 16.25, 5, 4, 10.5, 11.5, 5.5, 6.5, 2, 0.004)
@@ -78,7 +78,7 @@ def test_overlap_threshold_is_optional(netlist: Netlist, tmp_path: Path) -> None
 
 def test_located_orientation_is_kept_where_the_file_gives_none(tmp_path: Path) -> None:
     (tmp_path / "n.pb.txt").write_text(NETLIST)
-    netlist, located = read_located_netlist(tmp_path / "n.pb.txt")
+    _, netlist, located, *_ = read_netlist_file(tmp_path / "n.pb.txt")
     (tmp_path / "in.plc").write_text(PLACEMENT.replace("8.25 S 0", "8.25 - 0"))
     _, placed = read_placement(tmp_path / "in.plc", netlist, located=located)
     assert placed.orientation[1] == Orientation.FN
@@ -88,7 +88,7 @@ def test_standard_cells_need_no_line(tmp_path: Path) -> None:
     cell = 'node { name: "c" attr { key: "type" value { placeholder: "STDCELL" } } attr { key: "width" value { f: 1 } }'
     cell += ' attr { key: "height" value { f: 1 } } attr { key: "x" value { f: 7 } } attr { key: "y" value { f: 8 } } }'
     (tmp_path / "n.pb.txt").write_text(NETLIST + cell)
-    netlist, located = read_located_netlist(tmp_path / "n.pb.txt")
+    _, netlist, located, *_ = read_netlist_file(tmp_path / "n.pb.txt")
     assert netlist.kind[3] == NodeKind.CELL
     (tmp_path / "in.plc").write_text(PLACEMENT)
     _, without = read_placement(tmp_path / "in.plc", netlist)

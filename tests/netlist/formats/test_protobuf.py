@@ -16,7 +16,7 @@ from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.protobuf import netlist_text as text_of
-from placement.netlist.formats.protobuf import read_located_netlist, read_netlist, write_netlist
+from placement.netlist.formats.protobuf import read_netlist, read_netlist_file, write_netlist
 from tests.support.small_files import NETLIST
 
 
@@ -34,7 +34,7 @@ def assert_equal(first: Netlist, second: Netlist) -> None:
 
 def test_arrays_by_hand(tmp_path: Path) -> None:
     (tmp_path / "n.pb.txt").write_text(NETLIST)
-    netlist, located = read_located_netlist(tmp_path / "n.pb.txt")
+    _, netlist, located, *_ = read_netlist_file(tmp_path / "n.pb.txt")
     assert netlist.names == ("clk", "ram", "Grp_1")
     assert netlist.kind.tolist() == [NodeKind.PORT, NodeKind.HARD, NodeKind.SOFT]
     assert netlist.file_index.tolist() == [0, 1, 3]
@@ -129,27 +129,30 @@ def line_of(text: str, part: str) -> int:
 
 REFUSED = {
     # reason: (what to replace, by what, part of the line blamed, words of the message)
-    "unknown sink": ('input: "clk"', 'input: "nothing"', 'input: "nothing"', "'nothing', which does not exist"),
-    "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', "Grp_2", "which does not exist"),
-    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', 'placeholder: "clk"', "which is a port"),
-    "pin without a macro": ('attr { key: "macro_name" value { placeholder: "ram" } }', "", None, "no macro_name"),
-    "duplicate name": ('name: "Grp_1"\n', 'name: "ram"\n', None, "duplicate node name 'ram', first used on line 12"),
-    "negative size": ("f: 6.0", "f: -6.0", "f: -6.0", "height of node 'ram' is -6.0; must be above 0"),
-    "zero size": ("f: 6.0", "f: 0", "f: 0 ", "height of node 'ram' is 0.0; must be above 0"),
-    "negative soft size": ("f: 1.0", "f: -1.0", "f: -1.0", "must be at least 0"),
-    "missing size": ('attr { key: "width" value { f: 4.0 } }', "", None, "node 'ram' has no width"),
+    "unknown sink": ('input: "clk"', 'input: "nothing"', 'node {\n  name: "Grp_1/out"', "Grp_1/out drives nothing"),
+    "unknown sink, full grammar": ('input: "clk"', "input: 'nothing'", "input: 'nothing'", "which does not exist"),
+    "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', None, "not exist: Grp_1/out on Grp_2"),
+    "missing macro, full grammar": ('placeholder: "Grp_1"', "placeholder: 'Grp_2'", "Grp_2", "'Grp_2'; must be a node"),
+    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', None, "nodes that are no macros: Grp_1/out"),
+    "pin without a macro": ('attr { key: "macro_name" value { placeholder: "ram" } }', "", None, "macro_name: ram/clk"),
+    "duplicate name": ('name: "Grp_1"\n', 'name: "ram"\n', None, "duplicate node names: ram"),
+    "duplicate name, full grammar": ('name: "Grp_1"\n', "name: 'ram'\n", None, "'ram', first used on line 12"),
+    "negative size": ("f: 6.0", "f: -6.0", 'node {\n  name: "ram"\n', "macros whose height is not above 0: ram (-6)"),
+    "zero size": ("f: 6.0", "f: 0", 'node {\n  name: "ram"\n', "macros whose height is not above 0: ram (0)"),
+    "negative soft size": ("f: 1.0", "f: -1.0", None, "soft macros whose height is below 0: Grp_1 (-1)"),
+    "missing size": ('attr { key: "width" value { f: 4.0 } }', "", None, "nodes without a width: ram"),
     "size as a word": ("f: 4.0", 's: "4"', 's: "4"', "width of node 'ram' is '4'; must be a finite number"),
     "NaN": ("f: 6.0", "f: nan", "f: nan", "height of node 'ram' is nan"),
     "infinite": ("f: 1.5", "f: -inf", "f: -inf", "y_offset of node 'ram/clk' is -inf"),
-    "huge offset": ("f: 1.5", "f: 1e300", "f: 1e300", "must be a finite number up to ±1e+09"),
+    "huge offset": ("f: 1.5", "f: 1e300", None, "y_offset is not a finite number up to ±1e+09: ram/clk (1e+300)"),
     "too large a number": ("f: 1.5", "f: 1e999", "f: 1e999", "must be a finite number"),
     "NaN position": ("f: 0.5", "f: nan", "f: nan", "x of node 'clk' is nan"),
-    "negative weight": ("i: 3", "i: -3", "i: -3", "weight of node 'Grp_1/out' is -3.0"),
-    "no type": ('attr { key: "type" value { placeholder: "MACRO" } }', "", None, "'ram' has no type"),
-    "unknown type": ('"MACRO_PIN"', '"PIN"', '"PIN"', "unknown type 'PIN'; must be one of macro, macro_pin"),
+    "negative weight": ("i: 3", "i: -3", None, "nodes whose weight is below 0: Grp_1/out (-3)"),
+    "no type": ('attr { key: "type" value { placeholder: "MACRO" } }', "", None, "without a type (macro, macro_pin"),
+    "unknown type": ('"MACRO_PIN"', '"PIN"', '"PIN"', "is 'PIN'; must be one of macro, macro_pin"),
     "unknown orientation": ('"FN"', '"R90"', '"R90"', "'R90'; must be one of N, FN"),
     "no name": ('  name: "ram"\n', "", None, "no name"),
-    "second name": ('  name: "ram"\n', '  name: "ram" name: "rom"\n', 'name: "rom"', "second name 'rom'"),
+    "second name": ('  name: "ram"\n', '  name: "ram" name: "rom"\n', 'name: "rom"', "'name' is given twice in a node"),
     "attribute twice": ("value { f: 6.0 } }", 'value { f: 6.0 } } attr { key: "height" value {} }', "f: 6", "twice"),
     "two values": ("{ i: 3 }", "{ i: 3 f: 3.0 }", "i: 3 f", "several values"),
     "unknown field": ('name: "ram"\n', 'nome: "ram"\n', "nome", "unknown field 'nome'"),
@@ -189,7 +192,7 @@ def test_cut_text_is_refused(kept: int, tmp_path: Path) -> None:
 
 
 def test_cut_between_nodes_is_refused_for_its_sinks(tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match="drives 'ram/clk', which does not exist"):
+    with pytest.raises(DesignError, match="do not exist: clk drives ram/clk"):
         read(tmp_path, NETLIST[: NETLIST.index('node {\n  name: "ram/clk"')])
 
 
@@ -294,6 +297,6 @@ def test_written_placement_attributes_read_back(tmp_path: Path) -> None:
     netlist = read(tmp_path, NETLIST)
     placed = Placement([0.1, 1 / 3, 2.5], [0, 1e-17, 9e8], [0, 3, 0], [1, 1, 1], [1, 0, 0])
     write_netlist(tmp_path / "out.pb.txt.gz", netlist, placed)
-    again, located = read_located_netlist(tmp_path / "out.pb.txt.gz")
+    _, again, located, *_ = read_netlist_file(tmp_path / "out.pb.txt.gz")
     assert_equal(again, netlist)
     assert located == placed

@@ -94,7 +94,7 @@ def test_made_macros_stand_apart_on_the_core() -> None:
     [
         ({"size_spread": 0.5}, "size_spread: 0.5 must be from 1 to 100"),
         ({"bank": 0}, "bank: 0 must be at least 1"),
-        ({"bank_cells": 0.0}, "bank_cells: 0.0 must be above 0"),
+        ({"bank_cells": 0.0}, "bank_cells: 0.0 must be from 0.001 to 1"),
         ({"core_aspect": 20.0}, "core_aspect: 20.0 must be from 0.1 to 10"),
     ],
 )

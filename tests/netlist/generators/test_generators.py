@@ -12,7 +12,7 @@ import pytest
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
-from placement.netlist.generators.clustered import ClusteredOptions, clustered
+from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.planted import MACRO_SIDE, Planted, least_span, planted
 from placement.netlist.generators.shipped import SHIPPED, save
 from placement.netlist.load import load
@@ -151,8 +151,7 @@ def test_rent_exponent_makes_nets_local() -> None:
     """Soft macros are leaves in file order, so distance in it shows the hierarchy."""
 
     def mean_distance(rent_exponent: float) -> float:
-        options = ClusteredOptions(rent_exponent=rent_exponent)
-        netlist = clustered(seed=0, hard=20, soft=256, ports=10, options=options).netlist
+        netlist = clustered(seed=0, hard=20, soft=256, ports=10, rent_exponent=rent_exponent).netlist
         ends = netlist.pin_node[netlist.net_pins]
         starts = netlist.net_start[:-1]
         low, high = np.minimum.reduceat(ends, starts), np.maximum.reduceat(ends, starts)
@@ -168,13 +167,12 @@ def test_clustered_refuses_too_few(key: str, value: int) -> None:
         clustered(**{"seed": 0, "hard": 10, "soft": 20, "ports": 5, key: value})  # type: ignore[arg-type]
 
 
-def test_clustered_refuses_what_does_not_fit() -> None:
-    with pytest.raises(DesignError, match="hard_utilization"):
-        clustered(seed=0, hard=30, soft=20, ports=5, options=ClusteredOptions(hard_utilization=0.999))
+def test_clustered_refuses_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DesignError, match="rent_exponent=2"):
-        ClusteredOptions(rent_exponent=2)
-    with pytest.raises(DesignError, match="soft_utilization=0"):
-        ClusteredOptions(soft_utilization=0)
+        clustered(seed=0, hard=30, soft=20, ports=5, rent_exponent=2)
+    monkeypatch.setattr("placement.netlist.generators.clustered._HARD_UTILIZATION", 0.999)
+    with pytest.raises(DesignError, match="hard=30: the macros do not fit"):
+        clustered(seed=0, hard=30, soft=20, ports=5)
 
 
 def test_other_seeds_give_other_designs() -> None:

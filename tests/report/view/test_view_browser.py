@@ -29,7 +29,7 @@ from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
-from placement.report.run_folder import next_best_path
+from placement.report.run_watch import next_best_path
 from tests.report.view.conftest import Server
 
 pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
@@ -524,7 +524,7 @@ def test_an_imported_design_is_exported_fully_evaluated_and_snapped_to_its_track
     one.page.click("dialog button.main")
     one.page.wait_for_selector("#message:has-text('saved:')")
     assert (tmp_path / "chip.tcl").read_text().count("place_macro") == len(design.netlist.hard)
-    one.page.click("#do-flat")
+    one.page.click("#do-full")
     one.page.wait_for_selector("#job:has-text('flat wirelength')", timeout=2 * SECONDS)
     one.page.click("label:has-text('standard cells')")
     one.page.wait_for_selector("#message:has-text('standard cells, placed by the full evaluation')")
@@ -632,7 +632,7 @@ def test_a_design_that_vanished_is_still_moved_and_saved(
     one.save("mine.plc")
     one.page.wait_for_selector("#message:has-text('saved:')")
     assert one.shown("total") == f"{compute_costs(design, saved(tmp_path / 'mine.plc', design)).total:.6f}"
-    one.page.click("#do-flat")
+    one.page.click("#do-full")
     one.page.wait_for_selector("#job:has-text('chip')")
     assert "Traceback" not in one.page.inner_text("#job")
 

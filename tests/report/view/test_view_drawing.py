@@ -14,7 +14,7 @@ from placement.engine.costs import violations
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
 from placement.report.view.edits import constrain
-from placement.report.view.messages import answer
+from placement.report.view.requests import answer
 from placement.report.view.session import Recovery, Session, read_steps, steps_text
 from placement.report.view.window import Window
 

@@ -18,8 +18,8 @@ from tests.support.fakes import FakeLearner
 from tests.support.shard_process import ShardProcess
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
+from placement.replay.shard_reader import ShardedReplay
 from placement.replay.shard_writer import ShardWriter
-from placement.replay.sharded import ShardedReplay
 
 LONG = 120.0
 

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from placement.runtimes.ray import session, telemetry
+from placement.runtimes.ray import ray_connection, telemetry
 
 CHILD = """
 import subprocess, sys
@@ -28,26 +28,26 @@ def _start() -> tuple[subprocess.Popen[str], int]:
 def test_grandchildren_are_found_and_ended() -> None:
     child, grandchild = _start()
     try:
-        below = session.descendants(os.getpid())
+        below = ray_connection.descendants(os.getpid())
         assert {child.pid, grandchild} <= {process.pid for process in below}
         ours = [process for process in below if process.pid in (child.pid, grandchild)]
-        assert all(map(session.alive, ours))
-        assert session.wait_for_end(ours, timeout=0.0) == ours
-        assert set(session.end_all(ours, timeout=0.0)) == set(ours)
+        assert all(map(ray_connection.alive, ours))
+        assert ray_connection.wait_for_end(ours, timeout=0.0) == ours
+        assert set(ray_connection.end_all(ours, timeout=0.0)) == set(ours)
         child.wait(30)
-        assert session.wait_for_end(ours, timeout=30) == []
+        assert ray_connection.wait_for_end(ours, timeout=30) == []
     finally:
         child.kill()
         child.communicate()
 
 
 def test_a_process_that_took_over_a_number_is_not_taken_for_the_one_before() -> None:
-    (mine,) = [process for process in session.descendants(os.getppid()) if process.pid == os.getpid()]
-    assert session.alive(mine)
+    (mine,) = [process for process in ray_connection.descendants(os.getppid()) if process.pid == os.getpid()]
+    assert ray_connection.alive(mine)
     other = psutil.Process(mine.pid)
     other._create_time = mine.create_time() + 1  # what psutil tells processes of one number apart by
     other._ident = (other.pid, other._create_time)
-    assert not session.alive(other)
+    assert not ray_connection.alive(other)
 
 
 def test_freed_blocks_are_given_back() -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.ray_head import VARIABLES, named, ray_head
 from tests.support.ray_run import FAKES, LONG, RayRun, toy
 
@@ -34,7 +34,7 @@ def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path)
         assert {one["pid"] for one in run.seen.values()} <= {process.pid for process in below}
         run.send(signal.SIGINT)
         assert run.end(timeout=LONG) == 0, run.output()
-        assert not session.wait_for_end(below, timeout=LONG), "processes of the run live on"
+        assert not ray_connection.wait_for_end(below, timeout=LONG), "processes of the run live on"
     assert not named(head, b"Process")
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.config import ConfigError, TrainConfig, build
-from placement.runtimes.ray import driver, session
+from placement.runtimes.ray import driver, ray_connection
 from placement.training.rollout import INCARNATION_BITS
 from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
 from tests.support.recording import RECORD, UPDATE_SECONDS
@@ -63,7 +63,7 @@ def test_every_host_brings_its_share(run: RayRun, folder: Path) -> None:
     with (folder / "run" / "metrics.csv").open(newline="") as stream:
         row = list(csv.DictReader(stream))[-1]
     assert int(row["episodes"]) == EPISODES * int(row["iteration"])
-    assert int(row["learners"]) == 2 and int(row["learner_refused"]) == 0
+    assert int(row["learners"]) == 2 and int(row["learner_rejected"]) == 0
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_they_stop_together(run: RayRun, folder: Path) -> None:
     below = run.below()
     run.send(signal.SIGINT)
     assert run.end(timeout=LONG) == 0, run.output()
-    assert not [process for process in below if session.alive(process)]
+    assert not [process for process in below if ray_connection.alive(process)]
     done = int(run.lines[-1].split()[1])
     assert run.lines[-1].startswith("interrupted") and str(done) in os.listdir(folder / "run" / "checkpoints")
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -47,7 +47,7 @@ def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> Non
         below = run.until(run.below, "processes are started", timeout=LONG)
         assert run.end(timeout=LONG) == 1
         assert "failed: AttributeError" in run.output() and "NoSuchAgent" in run.output()
-        assert not session.wait_for_end([*below, *run.below()], timeout=LONG)
+        assert not ray_connection.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
         run.send(signal.SIGTERM)
         assert run.end(timeout=LONG) == 0, run.output()
         assert run.lines[-1] == "interrupted 0\n" and told(run.lines) == []
-        assert not session.wait_for_end([*below, *run.below()], timeout=LONG)
+        assert not ray_connection.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRu
 
     def refused() -> float:
         with (folder / "run" / "metrics.csv").open(newline="") as stream:
-            return float(list(csv.DictReader(stream))[-1]["refused_episodes"])
+            return float(list(csv.DictReader(stream))[-1]["rejected_episodes"])
 
     run.until(lambda: refused() >= len(bad), "they are counted", timeout=LONG)
     reached = run.iteration()

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from tests.support.ray_run import LONG, RayRun, check_record, endless, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -66,7 +66,7 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
         again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
         before = again.iteration()
         again.until(lambda: again.iteration() > before + 5, "training continues", timeout=LONG)
-        assert not session.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
+        assert not ray_connection.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
         check_record(folder)
         _stop(again, folder)
 
@@ -77,7 +77,7 @@ def _stop(run: RayRun, folder: Path) -> None:
     assert len(below) > 8
     run.send(signal.SIGTERM)
     assert run.end(timeout=LONG) == 0, run.output()
-    assert not [process for process in below if session.alive(process)]
+    assert not [process for process in below if ray_connection.alive(process)]
     assert told(run.lines) == [], "more than people want to read"
     assert "the same command resumes from there" in run.output()
     assert run.lines[-1].startswith("interrupted")

@@ -205,9 +205,6 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
 
     x and y are the centre, left and bottom the lower left corner, width and height those of the oriented macro, all in
     µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are left out.
-
-    Raises:
-        OSError: the file cannot be written; it is then unchanged.
     """
     netlist = design.netlist
     rows: list[Sequence[object]] = [("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")]

@@ -44,8 +44,7 @@ Curve = dict[str, Any]
 def read_metrics(path: str | os.PathLike[str]) -> Columns:
     """The columns of a `metrics.csv`, each float64 [I]; empty fields are NaN.
 
-    Raises:
-        DesignError: the file is missing, has no rows, lacks a column, or has a field that is not a number.
+    Raises DesignError where the file is missing or has no rows, a column is missing, or a field is not a number.
     """
     columns = _read_columns(path, ("iteration", "episodes", "cost_mean", "cost_best"))
     if not len(columns["episodes"]):
@@ -118,11 +117,7 @@ class RunWatch:
         self._last = ""
 
     def poll(self) -> tuple[Curve | None, list[tuple[str, Placement]]]:
-        """What is new since the last call: the curve, if it has changed, and placements with their names, oldest first.
-
-        Raises:
-            DesignError: a file cannot be read.
-        """
+        """What is new since the last call: the curve, if it has changed, and named placements, oldest first."""
         curve = None
         for file, (column, title, names) in _CURVES.items():
             if self._is_new(self.folder / file):

@@ -39,14 +39,15 @@ class AnnealConfig(Settings, group="anneal."):
     """How a placement is annealed.
 
     Attributes:
-        soft_moves: false: soft macros are placed by the soft placer only
-        starts: of packed, electrostatic, initial: annealed beside each other until the best is chosen
-        schedule: geometric; or adaptive: the temperature follows the share of accepted moves
-        initial_temperature: in cost of the start per movable macro; null: 0.1, of the chip cost 0.4, to refine a fifth
+        soft_moves: false: only the soft placer places soft macros
+        starts: of packed, electrostatic, initial; successive halving chooses
+        schedule: geometric, or adaptive: the temperature follows the share of accepted moves
+        initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
+            a fifth of it to refine
         rotate: also try orientations that swap width and height
-        spacing: µm that hard macros keep from each other and from blockages
-        blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
-        grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
+        spacing: µm between hard macros, and to blockages
+        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
+        grid: µm, of hard macros' lower left corners at the end; 0: none
 
     Example:
         >>> found = placement.search("toy6", moves=2000, config=placement.AnnealConfig(spacing=1.0))

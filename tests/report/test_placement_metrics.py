@@ -11,7 +11,7 @@ from rich.console import Console
 from placement.engine.costs import CostWeights, compute_costs, legality, violations
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
-from placement.report.metrics import VIOLATION_KEYS, json_line, measure, metrics_table
+from placement.report.placement_metrics import VIOLATION_KEYS, json_line, measure, metrics_table
 from tests.support.constrained_designs import constrained
 from tests.support.designs import four_macros, random_design, random_placement
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from placement.config import RuntimeConfig
-from placement.runtimes.ray import session
-from placement.utils.supervisor import WorkerFailed
+from placement.runtimes.ray import ray_connection
+from placement.utils.worker_threads import WorkerFailed
 
 
 class _SlowRay:
@@ -28,22 +28,24 @@ class _SlowRay:
 
     def shutdown(self) -> None:
         time.sleep(self._seconds)
-        self.alive = {session.program(one) for one in self._others if session.alive(one)}
+        self.alive = {ray_connection.program(one) for one in self._others if ray_connection.alive(one)}
 
 
-@pytest.mark.parametrize(("hang_seconds", "alive"), [(session.HANG_SECONDS, {session.HEAD}), (0.7, set())])
+@pytest.mark.parametrize(
+    ("hang_seconds", "alive"), [(ray_connection.HANG_SECONDS, {ray_connection.HEAD}), (0.7, set())]
+)
 def test_the_head_outlives_a_driver_that_disconnects_slowly_but_not_one_that_hangs(
     hang_seconds: float, alive: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "HANG_SECONDS", hang_seconds)
+    monkeypatch.setattr(ray_connection, "HANG_SECONDS", hang_seconds)
     sleep = shutil.which("sleep")
     assert sleep is not None
-    head, raylet = (Path(shutil.copy(sleep, tmp_path / name)) for name in (session.HEAD, "raylet"))
-    before = session.descendants(os.getpid())
+    head, raylet = (Path(shutil.copy(sleep, tmp_path / name)) for name in (ray_connection.HEAD, "raylet"))
+    before = ray_connection.descendants(os.getpid())
     started = [subprocess.Popen([program, "60"]) for program in (head, raylet)]
     try:
-        ray = _SlowRay([psutil.Process(one.pid) for one in started], 3 * session.END_SECONDS)
-        session._stop(ray, before)
+        ray = _SlowRay([psutil.Process(one.pid) for one in started], 3 * ray_connection.END_SECONDS)
+        ray_connection._stop(ray, before)
         assert ray.alive == alive
         assert all(one.wait(30) < 0 for one in started)
     finally:
@@ -62,28 +64,28 @@ class _BusyRay:
         self.folders.append(Path(_temp_dir).parent)
         assert sum(folder.exists() for folder in self.folders) == 1
         if len(self.folders) <= self.late:
-            raise Exception(f"The current node {session.NOT_READY}. This could happen because ...")
+            raise Exception(f"The current node {ray_connection.NOT_READY}. This could happen because ...")
 
     def shutdown(self) -> None:
         self.ended += 1
 
 
-@pytest.mark.parametrize("late", [0, 1, session.STARTS])
+@pytest.mark.parametrize("late", [0, 1, ray_connection.STARTS])
 def test_a_ray_that_is_not_ready_in_time_is_started_anew(
     late: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "import_ray", lambda: ray)
-    monkeypatch.setattr(session, "END_SECONDS", 0.0)
+    monkeypatch.setattr(ray_connection, "import_ray", lambda: ray)
+    monkeypatch.setattr(ray_connection, "END_SECONDS", 0.0)
     ray, config = _BusyRay(late), RuntimeConfig()
     with (
-        pytest.raises(WorkerFailed, match="not ready") if late == session.STARTS else contextlib.nullcontext(),
-        session.opened(config, tmp_path),
+        pytest.raises(WorkerFailed, match="not ready") if late == ray_connection.STARTS else contextlib.nullcontext(),
+        ray_connection.opened(config, tmp_path),
     ):
         assert ray.ended == late
-    assert len(ray.folders) == min(late + 1, session.STARTS)
-    assert ray.ended == len(ray.folders) + (late == session.STARTS)
+    assert len(ray.folders) == min(late + 1, ray_connection.STARTS)
+    assert ray.ended == len(ray.folders) + (late == ray_connection.STARTS)
     assert not any(folder.exists() for folder in ray.folders)
-    assert not (tmp_path / session.FOLDER_FILE).exists()
+    assert not (tmp_path / ray_connection.FOLDER_FILE).exists()
 
 
 def test_another_error_of_ray_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +93,9 @@ def test_another_error_of_ray_is_not_hidden(tmp_path: Path, monkeypatch: pytest.
         raise ValueError("no such setting")
 
     ray = _BusyRay(0)
-    monkeypatch.setattr(session, "import_ray", lambda: ray)
+    monkeypatch.setattr(ray_connection, "import_ray", lambda: ray)
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(ValueError, match="no such setting"), session.opened(RuntimeConfig(), tmp_path):
+    with pytest.raises(ValueError, match="no such setting"), ray_connection.opened(RuntimeConfig(), tmp_path):
         pass
 
 
@@ -101,4 +103,4 @@ def test_an_ended_process_has_no_name() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(child.pid)
     child.wait(30)
-    assert session.program(process) == ""
+    assert ray_connection.program(process) == ""

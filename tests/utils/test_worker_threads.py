@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from placement.utils.supervisor import Supervisor, WorkerFailed, WorkerStuck
+from placement.utils.worker_threads import Supervisor, WorkerFailed, WorkerStuck
 
 LONG = 90.0
 

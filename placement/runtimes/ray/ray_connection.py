@@ -25,7 +25,7 @@ from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray.messages import processes_of
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.event_loop import within
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
@@ -52,7 +52,7 @@ FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
 _ALWAYS = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # else it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -76,8 +76,8 @@ def import_ray() -> Any:
         ) from error
     if importlib.util.find_spec("reverb") is None:
         raise ConfigError(
-            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; install the "
-            "`reverb` extra (Python 3.11), or use runtime=local"
+            "runtime.name='ray': needs Reverb, which is not installed; install the `reverb` extra (Python 3.11), or "
+            "use runtime=local"
         )
     return ray
 
@@ -91,12 +91,8 @@ def opened(
 ) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
-    No process of a Ray of this run's own is left, however the block ends.
-
-    Args:
-        config: address and resources.
-        run_dir: records where Ray's own files are, so that those of a killed run are removed.
-        breakable: a block in which Ray may be interrupted while it starts.
+    No process of a Ray of this run's own is left, however the block ends. `run_dir` records where Ray's own files are,
+    so that those of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts.
 
     Raises:
         ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
@@ -155,7 +151,7 @@ def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequenc
         except Exception as error:  # Ray has no class of its own for it
             if NOT_READY not in str(error):
                 raise
-            _log.warning("Ray was not ready in time; it is started anew")
+            _log.warning("Ray was not ready in time; it is restarted")
             _stop(ray, others)
             remove_files(note)
         else:

@@ -65,11 +65,8 @@ def _beyond_die(design: FlatDesign) -> str:
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
     """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
-    placement, core = design.placement, design.floorplan.core
-    width, height = design.netlist.sides(placement.orientation)
-    half = np.stack((width[nodes], height[nodes]), axis=1) / 2
-    centres = np.stack((placement.x[nodes] - core.x_low, placement.y[nodes] - core.y_low), axis=1)
-    return np.concatenate((centres - half, centres + half), axis=1)
+    core = design.floorplan.core
+    return design.netlist.boxes(design.placement, nodes) - np.array([core.x_low, core.y_low] * 2)
 
 
 def _fixed(design: FlatDesign) -> np.ndarray:
@@ -80,10 +77,9 @@ def _fixed(design: FlatDesign) -> np.ndarray:
 
 def _overlapping(design: FlatDesign) -> str:
     fixed, names = _fixed(design), design.netlist.names
-    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
-    low, high = boxes[:, :2], boxes[:, 2:]
+    low, high = np.split(_boxes(design, fixed), 2, axis=1)
     shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
-    pairs = np.argwhere(np.triu((shared > slack).all(axis=2), 1))
+    pairs = np.argwhere(np.triu((shared > 1 / design.floorplan.units).all(axis=2), 1))
     if not len(pairs):
         return ""
     one, other = (names[node] for node in fixed[pairs[0]].tolist())
@@ -91,12 +87,13 @@ def _overlapping(design: FlatDesign) -> str:
 
 
 def _beyond_core(design: FlatDesign) -> str:
-    core, fixed = design.floorplan.core, _fixed(design)
-    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
-    beyond = (boxes[:, :2] < -slack) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack)
-    first = design.netlist.names[fixed[beyond.any(axis=1)][0]] if beyond.any() else ""
-    count = int(beyond.any(axis=1).sum())
-    return f"{count:,} fixed macros reach beyond the core, the first being {first!r}: they stay" if count else ""
+    core, slack = design.floorplan.core, 1 / design.floorplan.units
+    low, high = np.split(_boxes(design, _fixed(design)), 2, axis=1)
+    beyond = _fixed(design)[((low < -slack) | (high > np.array([core.width, core.height]) + slack)).any(axis=1)]
+    if not len(beyond):
+        return ""
+    first = design.netlist.names[beyond[0]]
+    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay"
 
 
 def _without_rows(design: FlatDesign) -> str:

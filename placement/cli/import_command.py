@@ -7,10 +7,11 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
-from placement.config import ConfigError, Text
+from placement.config import ConfigError, Settings, Text
 from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
@@ -20,20 +21,19 @@ from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, 
 from placement.netlist.load import PICTURE_NAME, check_design_folder
 from placement.netlist.macro_arrays import ArraySetting
 
-_ORDERS = ("places", "names")
 _SNAPS = ("manufacturing", "tracks", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """The files that a chip is read from; they may be gzipped.
+    """The files of a chip; they may be gzipped.
 
     Attributes:
         lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: the DEF file, with nets; with --protobuf its floorplan is enough
-        bookshelf: the .aux file of a Bookshelf design
-        protobuf: Circuit Training's netlist before clustering, with standard cells
-        plc: a placement file whose canvas a protobuf without DEF is placed on
+        def_: DEF file with nets; with --protobuf its floorplan is sufficient
+        bookshelf: .aux file
+        protobuf: Circuit Training's netlist before clustering
+        plc: placement file with the canvas of a protobuf without DEF
     """
 
     lef: tuple[str, ...] = ()
@@ -51,23 +51,22 @@ class SourceOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConstraintOptions:
-    """What macros must keep to. Lengths in µm, rectangles in the files' own coordinates; macros by names with `*`.
+class ConstraintOptions(Settings):
+    """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: µm that macros keep to others, in the place of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for
-            some
-        blockage: rectangles that macros keep off, beside those of the files: x_low,y_low,x_high,y_high
+        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for some
+        blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
         region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
-        fence: the same, and no other macro may be there
-        port_keepout: µm that macros keep to ports
-        snap: the grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
-        any_orientation: macros may be turned in any way, whatever the LEF files say
-        array: macros placed together as one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y
-            (µm between them; by default what their halos need)
-        banks: macros of one master whose names differ in their last number alone (ram_0, ram_1, …) are a block, too
-        array_order: of the macros in a block: places (where the files have them, or where they would be by themselves)
-            or names
+        fence: a region without other macros
+        port_keepout: µm between macros and ports
+        snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
+        any_orientation: allow all orientations, whatever the LEF files say
+        array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm; by
+            default their halos)
+        banks: macros of one master whose names differ only in their last number (ram_0, ram_1, …) form a block
+        array_order: order of the macros in a block: places (their positions in the files, or where wires pull them) or
+            names
     """
 
     halo: tuple[Text, ...] = ()
@@ -79,19 +78,7 @@ class ConstraintOptions:
     any_orientation: bool = False
     array: tuple[Text, ...] = ()
     banks: bool = False
-    array_order: str = "places"
-
-    @property
-    def order_by_places(self) -> bool:
-        """Whether a block's macros are ordered by their locations; raises ConfigError for an unknown order."""
-        if self.array_order not in _ORDERS:
-            raise ConfigError(f"array_order={self.array_order!r}: must be one of {', '.join(_ORDERS)}")
-        return self.array_order == "places"
-
-    @property
-    def arrays(self) -> tuple[ArraySetting, ...]:
-        """The blocks of macros; raises ConfigError for an option of another form."""
-        return tuple(_array(text) for text in self.array)
+    array_order: Literal["places", "names"] = "places"
 
     @property
     def constraints(self) -> ConstraintSettings:
@@ -120,18 +107,17 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     """Settings of `import`.
 
     Attributes:
-        out: the design folder that is written
-        name: of the design; null: as the files call it
-        force: replace a design that is in the folder already; the folder's other files stay
-        free_macros: macros that the files fix are to be placed, too
-        columns: of the grid; null: chosen by Circuit Training's rule
-        rows: of the grid; null: chosen by Circuit Training's rule
-        tracks: routing tracks per µm, in the place of what the files say: across, up, and of these taken by macros,
-            across and up
-        parts: soft macros that the clustering aims at, beside one for each macro and each gcell's ports
-        seed: of the clustering
-        positions: cluster cells by their positions, too; if the files give none, cells and macros are placed together
-            first; false: by connectivity and names alone
+        out: design folder to write
+        name: name of the design; null: as in the files
+        force: replace a design in the folder; its other files stay
+        free_macros: macros that the files fix are movable
+        columns: grid columns; null: Circuit Training's rule
+        rows: grid rows; null: Circuit Training's rule
+        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
+        parts: target number of soft macros, besides one for each macro and each gcell's ports
+        seed: random seed of the clustering
+        positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
+            first
     """
 
     out: str
@@ -146,30 +132,25 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     positions: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
 
     @property
     def settings(self) -> ImportSettings:
-        """Grid, clustering, constraints and arrays."""
         return ImportSettings(
             columns=self.columns,
             rows=self.rows,
             tracks=self.tracks,
             clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
-            arrays=self.arrays,
+            arrays=tuple(map(_array, self.array)),
             banks=self.banks,
-            order_by_places=self.order_by_places,
+            order_by_places=self.array_order == "places",
         )
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and prints what is in it.
-
-    Raises:
-        DesignError: a file cannot be used, or the folder exists and is not empty.
-        OSError: the folder cannot be written.
-    """
+    """Reads a chip, clusters its cells, writes the design folder and prints what is in it; raises DesignError."""
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
     from placement.flat.global_placement import place_before_clustering
     from placement.report import style
@@ -201,7 +182,6 @@ class Phases:
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Surrounds a stage."""
         begun = time.perf_counter()
         waiting = self.console.status(f"{name} …") if self.console.is_terminal else contextlib.nullcontext()
         with waiting:
