@@ -13,7 +13,6 @@ import argparse
 import importlib.util
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import window_pictures
+from PIL import Image
 
 import placement
 from placement.netlist.design import Design, Placement
@@ -104,6 +104,12 @@ def command(line: str, *more: str) -> None:
     run(sys.executable, "-m", "placement", *words, *more)
 
 
+def shrink(picture: Path, path: Path) -> None:
+    """Copies a PNG file with 256 colours."""
+    with Image.open(picture) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 def imported(name: str) -> Path:
     """The design's folder, imported once."""
     folder = WORK / name
@@ -127,7 +133,7 @@ def compared(path: Path) -> None:
     out = WORK / "ariane68-compared"
     words = (f"placement={','.join(files)}", f"labels={','.join(COMPARED)}", f"design={imported('ariane68')}")
     command("compare full=true", *words, f"out={out}")
-    shutil.copy(out / "flat.png", path)
+    shrink(out / "full.png", path)
 
 
 def improved() -> tuple[Design, list[Placement]]:
@@ -170,7 +176,7 @@ def scaled(path: Path) -> None:
     """How times grow with the design."""
     out = WORK / "scale"
     run(sys.executable, "benchmarks/bench_scale.py", str(out), "--search", "--rounds", "2", "--cost", "chip")
-    shutil.copy(out / "scale.png", path)
+    shrink(out / "scale.png", path)
 
 
 def stable_baselines(path: Path) -> None:
@@ -198,7 +204,7 @@ def settings(path: Path) -> None:
 
 def copied(make: Callable[[str], Path], name: str, file: str) -> Callable[[Path], None]:
     """Makes a figure by copying a file from what `make(name)` returns."""
-    return lambda path: shutil.copy(make(name) / file, path) and None
+    return lambda path: shrink(make(name) / file, path)
 
 
 def figures() -> Iterator[Figure]:
