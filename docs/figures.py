@@ -57,6 +57,7 @@ COMPARED = {  # label → placement
 KEPT = {  # picture → where it is from; its data is not in the repository
     "accelerator_curves.png": "a training of hours on an accelerator: docs/experiments/accelerator.md",
     "ariane_curves.png": "three trainings of an hour: docs/experiments/training.md",
+    "chip_cost.svg": "drawn by hand",
     "engine.svg": "drawn by hand",
     "sweep_optuna.png": "a sweep with hydra-optuna-sweeper: docs/how-to/sweep.md",
     "target_density.png": "two searches with and without a target density: docs/experiments/costs.md",
