@@ -243,7 +243,7 @@ class CompareConfig(AnnealSettings):
         placers: of random, greedy, anneal, mixed_size (imported designs), policy and policy+refine (with checkpoint);
             null: the first three, or none if placements are given
         placement: .plc or .def files to compare, besides the placers
-        labels: their names in tables and pictures, in the same order; null: from the files' names
+        labels: their names in tables and pictures, in the same order; empty: from the files' names
         full: full evaluation of each placement
         seeds: runs of each placer, counted from seed
     """
