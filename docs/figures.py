@@ -10,6 +10,7 @@ are kept in build/figures, so that figures which show the same placement agree; 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import shlex
@@ -168,9 +169,15 @@ def animated(path: Path) -> None:
     animation.save_episode(path, design, first, title=title, improved=list(zip(words, later, strict=True)))
 
 
-def scale_model(path: Path) -> None:
+@functools.cache
+def simulated(folder: Path) -> None:
     """Both pictures of the simulation of caches and shards."""
-    run(sys.executable, "benchmarks/scale_model.py", "--plots", str(path.parent))
+    run(sys.executable, "benchmarks/scale_model.py", "--plots", str(folder))
+
+
+def scale_model(path: Path) -> None:
+    """One of the pictures of the simulation of caches and shards."""
+    simulated(path.parent)
 
 
 def scaled(path: Path) -> None:
