@@ -145,7 +145,7 @@ def improved() -> tuple[Design, list[Placement]]:
     files = [folder / f"{number}.plc" for number in range(len(IMPROVEMENTS) + 1)]
     if not files[-1].exists():
         folder.mkdir(parents=True, exist_ok=True)
-        found = placement.load_policy("base").place(design, samples=4, settled=2, flips=False)
+        found = placement.load_policy("base").place(design, samples=4, annealed=2, flips=False)
         write_placement(files[0], found.design, found.placement)
         now = found.placement
         for file, seconds in zip(files[1:], IMPROVEMENTS, strict=True):
