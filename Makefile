@@ -19,7 +19,7 @@ comma := ,
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
-.PHONY: help install train evaluate test test-cluster test-browser sanitize lint reference docs format clean
+.PHONY: help install train evaluate test test-cluster test-browser sanitize lint reference figures docs format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -80,6 +80,10 @@ lint: install  ## Check style, types and the import rules
 
 reference: install  ## Write the generated reference pages (docs/reference/settings.md)
 	$(BIN)/python docs/settings.py
+
+# ARGS="--list" lists them; ARGS=--all also makes those that take more than a minute; ARGS=NAME makes one.
+figures: install  ## Make the documentation's pictures and generated pages (ARGS="--all")
+	$(BIN)/python docs/figures.py $(ARGS)
 
 # mkdocs-material prints an advertisement of its own unless it is told not to.
 docs: $(DOCS_VENV)/.packages  ## Build the documentation's site into build/site

@@ -54,6 +54,10 @@ PROXY_WEIGHTS = CostConfig(name="proxy").weights()
 class CostMaps(NamedTuple):
     """Where the cost comes from, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing
     demand over capacity in each direction, macro blockage included.
+
+    Of the chip cost, what exceeds 1 is the overflow that it charges: `density` is the area of cells and of hard macros
+    with the clearance around them (at most 1) over that of a bin, several bins for each gcell; `horizontal` and
+    `vertical` are the wire and the tracks that macros take, over 70% of the tracks.
     """
 
     density: np.ndarray
@@ -151,11 +155,17 @@ def costs_object(costs: Costs, weights: CostWeights) -> dict[str, Any]:
     return {"cost_name": weights.name, "cost": described.pop("total"), **described}
 
 
-def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
-    """The proxy cost's density and congestion maps of `placement` (None: the design's own); raises DesignError."""
+def cost_maps(design: Design, placement: Placement | None = None, *, weights: CostWeights = PROXY_WEIGHTS) -> CostMaps:
+    """The density and congestion maps of the cost that `weights` name; arguments and errors as for `compute_costs`."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
-    evaluator.evaluate(placement.x, placement.y, placement.orientation, tuple(PROXY_WEIGHTS))
+    evaluator.evaluate(placement.x, placement.y, placement.orientation, tuple(weights))
+    if weights.name == "chip":
+        canvas = design.canvas
+        cells, horizontal, vertical = evaluator.chip_overflow()
+        per_track = _native.USABLE_TRACKS * canvas.cell_width * canvas.cell_height  # µm of wire in a gcell
+        across, up = per_track * canvas.routes_horizontal, per_track * canvas.routes_vertical
+        return CostMaps(1 + cells, 1 + horizontal.T / across, 1 + vertical / up)
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
     evaluator.write_maps(*maps)
     return maps

@@ -161,10 +161,11 @@ def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
     if config.design is None:
         return []
     entries = []
-    loaded = load_placements(config.placement, config.design, design)
+    loaded = load_placements(config.placement, config.design, design, labels=config.labels)
     for file, (name, placement) in zip(config.placement, loaded.items(), strict=True):
-        own = folder / GIVEN_NAME / hashlib.sha256(name.encode()).hexdigest()[:16]
+        own = folder / GIVEN_NAME / hashlib.sha256(str(Path(file).resolve()).encode()).hexdigest()[:16]
         outcome = PlacerOutcome(placement, file, ())
+        name = Path(file).name if name in config.chosen else name  # a placer has that name
         entries.append(Entry(name, None, outcome, measure(design, placement, weights=config.weights), own))
     return entries
 
@@ -224,7 +225,7 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
 
 def _about(placer: str, job: Job) -> str:
     """A hash that tells this run from others."""
-    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "full"}
+    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "labels", "full"}
     settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -378,4 +379,4 @@ def _draw_full(path: Path, design: Design, best: Mapping[str, Entry]) -> None:
         cells = plots.DrawnCells(drawn.x, drawn.y, drawn.cluster)
         maps = (drawn.horizontal, drawn.vertical)
         panels.append(plots.FullPanel(placer, entry.outcome.placement, flat, cells, *maps))
-    style.save_figure(plots.plot_full_side_by_side(design, panels, title=design.name), path)
+    style.save_figure(plots.plot_full_side_by_side(design, panels), path)

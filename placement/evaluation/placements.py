@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""
 SHOWN_GAPS = 6
 """Gaps narrower than a channel that are named."""
+_GENERAL_NAMES = ("placement", "best")  # of the files that commands write
 
 
 class Found(NamedTuple):
@@ -50,7 +52,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     design, placement, name, soft = load_placement(config)
     if config.soft_placer is not None:
         placement, soft = place_soft_macros(design, placement, config.soft_placer), f"placed by {config.soft_placer}"
-    title = f"{design.name}: {name}"
+    title = f"{design.name}: {readable_name(config.placement or name)}"
     if config.flips:
         cost = compute_costs(design, placement, weights=config.weights).total
         found = flip_macros(design, placement, weights=config.weights)
@@ -110,7 +112,8 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
 
         figure = plots.plot_placement(design, placement, weights=metrics.weights, title=found.title)
         style.save_figure(figure, folder / "placement.png")
-        style.save_figure(plots.plot_maps(design, placement, title=found.title), folder / "maps.png")
+        figure = plots.plot_maps(design, placement, weights=metrics.weights, title=found.title)
+        style.save_figure(figure, folder / "maps.png")
         if metrics.rows is not None:
             style.save_figure(plots.plot_rows(design, placement, metrics.rows, title=found.title), folder / "rows.png")
     if config.draws_animation:
@@ -158,30 +161,40 @@ def load_placement(config: PlacementSettings, design: Design | None = None) -> G
     return Given(design, placement, name, soft)
 
 
-def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str, Placement]:
-    """The placements in `.plc` and DEF files of the design called `name`, by the files' names.
+def load_placements(
+    paths: Sequence[str], name: str, design: Design, *, labels: Sequence[str] = ()
+) -> dict[str, Placement]:
+    """The placements in `.plc` and DEF files of the design called `name`, by their labels.
 
-    Files of one name are called by what differs in their paths. Raises DesignError for a file that is named twice,
-    cannot be found or read, or is of another design.
+    By default a label is the `readable_name`, or what differs in the paths. Raises DesignError for a file that is named
+    twice, cannot be found or read, or is of another design.
     """
     real = [Path(path).resolve() for path in paths]
     for path, file in zip(paths, real, strict=True):
         check_placement_file("placement", path)
         if real.count(file) > 1:
             raise DesignError(f"placement={path}: is given {real.count(file)} times; once is enough")
-    return {label: read_file(path, name, design)[0] for label, path in zip(_labels(real), paths, strict=True)}
+    return {label: read_file(path, name, design)[0] for label, path in zip(labels or _labels(real), paths, strict=True)}
 
 
 def _labels(files: Sequence[Path]) -> list[str]:
     """A short name for each file, no two alike."""
-    if len({file.name for file in files}) == len(files):
-        return [file.name for file in files]
+    for names in ([readable_name(file) for file in files], [file.name for file in files]):
+        if len(set(names)) == len(files):
+            return names
     paths = [file.parts for file in files]
     while len({own[0] for own in paths}) == 1:
         paths = [own[1:] for own in paths]
     while len({own[-1] for own in paths}) == 1 and min(map(len, paths)) > 1:
         paths = [own[:-1] for own in paths]
     return ["/".join(own) for own in paths]
+
+
+def readable_name(file: str | Path) -> str:
+    """The label of a placement's file: its name without suffixes, or its folder's if it is `placement` or `best`."""
+    path = Path(file).resolve()
+    name = re.sub(r"(\.plc|\.def)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
+    return path.parent.name if name in _GENERAL_NAMES else name
 
 
 def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:

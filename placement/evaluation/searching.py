@@ -24,7 +24,14 @@ from placement.annealing.legaliser import legalise
 from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
 from placement.annealing.starts import Start, legal, refinement_starts
 from placement.engine.costs import compute_costs
-from placement.evaluation.placements import Found, check_out, has_macro_places, load_placement, write_results
+from placement.evaluation.placements import (
+    Found,
+    check_out,
+    has_macro_places,
+    load_placement,
+    readable_name,
+    write_results,
+)
 from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
@@ -61,7 +68,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     check_out(config)
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.chosen_method}")
-    title = f"{design.name}: {name}, {config.chosen_method}"
+    title = f"{design.name}: {_title(name, config)}"
     described: dict[str, Any] = {"search": config.chosen_method}
     best: Candidate | SearchResult
     if config.candidates > 1 or config.chosen_method == "mixed_size":
@@ -104,6 +111,14 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     described |= {"start": best.start, "seconds": best.seconds, "moves": best.moves}
     write_results(folder, Found(design, best.placement, metrics, title, described), config, console)
     return metrics
+
+
+def _title(name: str, config: SearchConfig) -> str:
+    """What was searched from where and for how long, in a few words."""
+    kind = "mixed-size search" if config.chosen_method == "mixed_size" else "search"
+    begin = "its own starts" if name == "own" else readable_name(config.placement) if config.placement else name
+    length = f"{config.time:g} CPU seconds" if config.moves is None else f"{config.moves:,} moves"
+    return f"{kind} from {begin}, {length}"
 
 
 def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:

@@ -243,12 +243,14 @@ class CompareConfig(AnnealSettings):
         placers: of random, greedy, anneal, mixed_size (imported designs), policy and policy+refine (with checkpoint);
             null: the first three, or none if placements are given
         placement: .plc or .def files to compare, besides the placers
+        labels: their names in tables and pictures, in the same order; empty: from the files' names
         full: full evaluation of each placement
         seeds: runs of each placer, counted from seed
     """
 
     placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None
     placement: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     full: bool = False
     seeds: Count = 3
     plots: bool | None = True
@@ -262,6 +264,13 @@ class CompareConfig(AnnealSettings):
                 raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
         if len(set(self.chosen)) < len(self.chosen):
             raise ConfigError(f"placers: {', '.join(self.chosen)}: name each once; seeds=N runs each N times")
+        if self.labels and len(self.labels) != len(self.placement):
+            raise ConfigError(
+                f"labels: {len(self.labels)} for {len(self.placement)} placements; give one for each, in the same order"
+            )
+        names = (*self.labels, *self.chosen)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ConfigError(f"labels: {twice[0]!r} is the name of two placements or placers; no two may be alike")
         needs = {"full=true": self.full, "placement": self.placement, "placers=mixed_size": self.needs_cells}
         if self.design is None and any(needs.values()):
             what = next(name for name, needed in needs.items() if needed)

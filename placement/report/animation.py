@@ -1,5 +1,7 @@
 """An animation of one episode as a GIF: the hard macros appear one at a time, the soft macros at the end.
 
+Placements that a search made of it can follow.
+
 Frames are drawn on top of one another on the Agg canvas: each adds one macro to the frame before. So a design of a
 hundred macros takes about a second.
 """
@@ -27,9 +29,17 @@ MOST_STEPS = 150  # frames that show macros being placed; larger designs place s
 _WIDTH, _DOTS_PER_INCH = 6.4, 100  # inches, dots
 _SECONDS = 8.0  # approximate duration of all placing steps
 _SHORTEST_FRAME, _LONGEST_FRAME = 40, 500  # ms
-_HOLD_HARD, _HOLD_END = 800, 3500  # ms
+_HOLD_HARD, _HOLD_POLICY, _HOLD_IMPROVED, _HOLD_END = 800, 1800, 300, 3500  # ms
 _COLOURS = 64
-_EXACT_COLOURS = (style.PAPER, style.CANVAS, drawing.MOVABLE.face, drawing.NEWEST.face, drawing.FIXED.face)
+_BAND = 8  # pixels: height of an exact colour's band in the sample that the palette is made of
+_EXACT_COLOURS = (
+    style.PAPER,
+    style.CANVAS,
+    drawing.MOVABLE.face,
+    drawing.NEWEST.face,
+    drawing.FIXED.face,
+    drawing.PORT_FACE,
+)
 
 
 def save_episode(
@@ -39,21 +49,27 @@ def save_episode(
     *,
     weights: CostWeights = DEFAULT_WEIGHTS,
     title: str = "",
+    improved: Sequence[tuple[str, Placement]] = (),
 ) -> Path:
     """Writes the animation of a whole placement to a `.gif`, atomically; returns the path.
 
-    The cost under `weights` is shown at the end; an empty title is replaced by the design's name. Raises DesignError
-    where a node has no position.
+    The cost under `weights` is shown at the end; an empty title is replaced by the design's name. The placements
+    `improved` follow, each with a few words on what it is. Raises DesignError where a node has no position.
     """
-    costs = compute_costs(design, placement, weights=weights)
-    ending = (
-        f"{weights.name} cost {costs.total:.4f}: wirelength {costs.wirelength_cost:.4f}, "
-        f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
-    )
-    frames = _Episode(design, placement, title or design.name).frames(ending)
+    followed = [(_costs_line(design, placement, weights), placement)]
+    followed += [(f"{words}: {_costs_line(design, later, weights)}", later) for words, later in improved]
+    frames = _Episode(design, placement, title or design.name).frames(followed)
     images, milliseconds = zip(*frames, strict=True)
     write_whole(path, _gif(images, milliseconds))
     return Path(path)
+
+
+def _costs_line(design: Design, placement: Placement, weights: CostWeights) -> str:
+    costs = compute_costs(design, placement, weights=weights)
+    return (
+        f"{weights.name} cost {costs.total:.4f}: wirelength {costs.wirelength_cost:.4f}, "
+        f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
+    )
 
 
 class _Episode:
@@ -73,8 +89,10 @@ class _Episode:
         drawing.draw_ports(self.axes, placement.x[ports], placement.y[ports])
         for body in drawing.hard_bodies(design, placement, fixed, drawing.FIXED):
             self.axes.add_collection(body)
+        self.whole: list[PolyCollection] = []
 
-    def frames(self, ending: str) -> Iterator[tuple[Image.Image, int]]:
+    def frames(self, followed: Sequence[tuple[str, Placement]]) -> Iterator[tuple[Image.Image, int]]:
+        """The frames, each with its duration in ms: the episode's, and whole placements with a line of text each."""
         self.canvas.draw()
         self.clean = self.canvas.copy_from_bbox(self.figure.bbox)
         order = self.design.placing_order
@@ -91,7 +109,9 @@ class _Episode:
             for body in self._bodies(nodes, drawing.MOVABLE):
                 self.axes.draw_artist(body)
             self.clean = self.canvas.copy_from_bbox(self.figure.bbox)
-        yield self._finished(ending), _HOLD_END
+        for number, (text, placement) in enumerate(followed, start=1):
+            shown = _HOLD_END if number == len(followed) else _HOLD_POLICY if number == 1 else _HOLD_IMPROVED
+            yield self._finished(text, placement), shown
 
     def _bodies(self, nodes: np.ndarray, look: drawing.Look) -> tuple[PolyCollection, ...]:
         """The bodies of hard macros, which are drawn by themselves and not with the rest of the figure."""
@@ -109,13 +129,15 @@ class _Episode:
             self.axes.draw_artist(artist)
         return self._image()
 
-    def _finished(self, ending: str) -> Image.Image:
-        """Everything drawn anew, with the soft macros."""
-        design, placement = self.design, self.placement
-        self.axes.add_collection(drawing.soft_bodies(design, placement, design.netlist.soft))
-        for body in drawing.hard_bodies(design, placement, self.movable):
+    def _finished(self, text: str, placement: Placement) -> Image.Image:
+        """A whole placement, drawn anew with the soft macros."""
+        for body in self.whole:
+            body.remove()
+        soft = drawing.soft_bodies(self.design, placement, self.design.netlist.soft)
+        self.whole = [soft, *drawing.hard_bodies(self.design, placement, self.movable)]
+        for body in self.whole:
             self.axes.add_collection(body)
-        self.line.set_text(ending)
+        self.line.set_text(text)
         self.line.set_animated(False)
         self.canvas.draw()
         return self._image()
@@ -128,9 +150,12 @@ def _gif(images: Sequence[Image.Image], milliseconds: Sequence[int]) -> bytes:
     """The frames as an endless GIF with one palette for all."""
     # The last frame has the soft macros' colours, the middle one the newest macro's.
     width, height = images[0].size
-    sample = Image.new("RGB", (width, 2 * height))
+    sample = Image.new("RGB", (width, 2 * height + _BAND * len(_EXACT_COLOURS)))
     sample.paste(images[len(images) // 2], (0, 0))
     sample.paste(images[-1], (0, height))
+    for number, colour in enumerate(_EXACT_COLOURS):  # small areas in them would get another's colour
+        top = 2 * height + _BAND * number
+        sample.paste(colour, (0, top, width, top + _BAND))
     palette = _with_exact_colours(sample.quantize(_COLOURS, dither=Image.Dither.NONE))
     first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
     buffer = io.BytesIO()

@@ -20,11 +20,14 @@ from placement.report.run_watch import Columns, best_so_far
 
 Curve = Sequence[tuple[float, float]]  # CPU seconds and the best cost so far
 
+# Column of `metrics.csv` → heading of its panel.
 _PANELS = {
     "cost_mean": "{} cost",
     "wirelength_cost_mean": "wirelength cost",
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
+    "learner_entropy": "entropy of the policy (nats)",
+    "learner_approx_kl": "approximate KL divergence (nats)",
 }
 _LEFT = 0.8  # inches
 _POINTS = 200  # of an averaged curve
@@ -34,46 +37,68 @@ _PANEL, _HEAD = 3.6, 0.85  # inches, of placements side by side
 def plot_training(
     columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Mean, standard deviation and best of the cost (called `cost`), and each of its components in a panel of its own.
+    """Over the iterations: the cost (called `cost`) and its components, the policy's entropy and its KL divergence.
 
-    `columns` are those of `read_metrics`; `baselines` are costs to draw as named horizontal lines in the first panel.
+    Components and measures that do not change have no panel; the line below the title names them.
+
+    Args:
+        columns: those of `read_metrics`.
+        title: above the panels.
+        baselines: costs to draw as named horizontal lines in the first panel.
+        cost: the name of the cost that was trained on.
     """
-    figure, panels = _four_panels(title, cost)
-    steps, band = columns["episodes"], "± 1 standard deviation"
-    for axes, name in zip(panels, _PANELS, strict=True):
-        if name not in columns:
-            continue
+    steps, band = columns["iteration"], "± 1 standard deviation"
+    constant = {name: columns[name] for name in _PANELS if name in columns and _is_constant(columns[name])}
+    shown = [name for name in _PANELS if name == "cost_mean" or (name in columns and name not in constant)]
+    figure, panels = _panels([_PANELS[name].format(cost) for name in shown], title, _abscissa(columns))
+    for axes, name in zip(panels, shown, strict=True):
         mean, deviation = columns[name], columns.get(name.removesuffix("_mean") + "_std")
         if deviation is not None:
             low, high = mean - deviation, mean + deviation
             axes.fill_between(steps, low, high, color=style.BLUE, alpha=0.16, linewidth=0, label=band)
-        _line(axes, steps, mean, style.BLUE, "mean of the iteration's episodes")
+        _line(axes, steps, mean, style.BLUE, "mean of the iteration")
     first = panels[0]
     _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
     greedy = columns.get("greedy_cost", np.full(len(steps), np.nan))
     if np.isfinite(greedy).any():
         x, y = steps[np.isfinite(greedy)], greedy[np.isfinite(greedy)]
         first.plot(x, y, "D", color=style.GREEN, markersize=4.5, label="greedy policy", zorder=4)
-    style.head_line(figure, _summary(columns, cost), left=_LEFT)
+    still = [f"{_PANELS[name].split(' (')[0]} {values[-1]:g}" for name, values in constant.items()]
+    line = _summary(columns, cost) + (f"; constant: {', '.join(still)}" if still and len(steps) > 1 else "")
+    style.head_line(figure, line, left=_LEFT)
     _baselines(first, baselines or {})
     handles, labels = first.get_legend_handles_labels()  # one legend for all panels
     style.foot_legend(figure, handles, left=_LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)
     return figure
 
 
-def _four_panels(title: str, cost: str) -> tuple[Figure, list[Axes]]:
-    width, height = 9.6, 7.1
+def _is_constant(values: np.ndarray) -> bool:
+    """Whether a column has one value throughout, or none; a run of one iteration shows all that it has."""
+    finite = values[np.isfinite(values)]
+    return len(finite) == 0 or (len(finite) > 1 and float(np.ptp(finite)) == 0)
+
+
+def _abscissa(columns: Columns) -> str:
+    """The title of the axis of iterations, with the episodes of each if all have as many."""
+    each = np.unique(np.diff(columns["episodes"], prepend=0.0))
+    return f"iteration, of {int(each[0]):,} episodes" if len(each) == 1 else "iteration"
+
+
+def _panels(headings: Sequence[str], title: str, abscissa: str) -> tuple[Figure, list[Axes]]:
+    """A figure of panels in two columns, the last of each with the title of the abscissa."""
+    panel_width, panel_height, gap = 3.85, 2.2, 0.75
+    rows = -(-len(headings) // 2)
+    width, height = 9.6, 1.95 + rows * panel_height + (rows - 1) * gap
     figure = style.new_figure(width, height)
-    panel_width, panel_height = 3.85, 2.2
     panels = []
-    for number, name in enumerate(_PANELS.values()):
+    for number, heading in enumerate(headings):
         row, column = divmod(number, 2)
-        left, bottom = _LEFT + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
+        left, bottom = _LEFT + column * (panel_width + 0.85), height - 1.05 - panel_height - row * (panel_height + gap)
         axes = figure.add_axes((left / width, bottom / height, panel_width / width, panel_height / height))
         style.dress(axes, grid=True)
-        axes.set_title(name.format(cost), loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
-        if row == 1:
-            axes.set_xlabel("episodes")
+        axes.set_title(heading, loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
+        if number + 2 >= len(headings):
+            axes.set_xlabel(abscissa)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         panels.append(axes)

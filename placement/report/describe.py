@@ -267,6 +267,7 @@ def _clustered_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
 def plot_floorplan(imported: ImportedDesign) -> Figure:
     """Die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
 
+    The axes are those of the design's files; the canvas of all other pictures begins at the core's lower left corner.
     Macros without a position are drawn in columns to the right of the die.
     """
     flat = imported.flat
@@ -279,6 +280,7 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
     margin = 0.012 * max(view.right - view.left, view.top - view.bottom)
     around = (view.left - margin, view.right + margin, view.bottom - margin, view.top + margin)
     drawing.dress_view(axes, drawing.View(*around))
+    axes.set(xlabel="x in the design's files (µm)", ylabel="y in the design's files (µm)")
     _draw_plan(axes, imported)
     cells = _draw_cells(axes, imported)
     axes.add_collection(_macros(imported, netlist.hard[is_placed]))
@@ -368,7 +370,7 @@ def _legend(figure: Figure, imported: ImportedDesign, *, cells: int) -> None:
     if len(netlist.ports):
         entries.append(drawing.marker_key(f"ports ({len(netlist.ports):,})", drawing.PORT_FACE, "s"))
     if cells:
-        entries.append(drawing.marker_key("cells, a colour per cluster", tuple(_cluster_colours(1)[0]), "o"))
+        entries.append(drawing.cells_key(_cluster_colours(3)))
     if any(not blockage.layer for blockage in plan.blockages):
         entries.append(Patch(facecolor=_BLOCKAGE, label="blockages"))
     if plan.regions:

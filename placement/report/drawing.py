@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.path import Path
+from matplotlib.transforms import IdentityTransform
 
 from placement.netlist.design import TURN, Canvas, Design, Netlist, Placement
 from placement.report import style
@@ -28,11 +30,14 @@ class Look(NamedTuple):
     alpha: float = 1.0
 
 
-MOVABLE = Look("#8DBFDD", "#0B3C5D")
-NEWEST = Look(style.VERMILION, "#6B2F00")
-FIXED = Look("#B9BEC4", "#3C434A")
-SOFT = Look(style.ORANGE, "#A06A00", 0.45)
-PORT_FACE = style.VERMILION
+# The light colours of the window (placement/report/view/static/style.css).
+MOVABLE = Look("#9cc7e4", "#0072b2")
+FIXED = Look("#c3c8cd", "#5b646d")
+SOFT = Look("#b9e3d4", "#6fbf9f", 0.7)
+PORT_FACE = "#b97f00"
+NEWEST = Look(style.VERMILION, "#6B2F00")  # the macro that an animation places
+
+X_LABEL, Y_LABEL = "x from the canvas's left edge (µm)", "y from its lower edge (µm)"
 
 WIDTH = 7.4  # inches: of a picture of one placement
 MARK_SHARE = 0.3  # size of an orientation mark, as a share of the macro's shorter side
@@ -102,10 +107,10 @@ def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
 
 
 def draw_ports(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Draws ports as small squares at their positions."""
+    """Draws ports as small squares at their positions; those beyond the axes' limits are left out."""
     size = 2.6 if len(x) > 100 else 4.5
     look: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": size, "markeredgewidth": 0}
-    axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5, clip_on=False)
+    axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5)
 
 
 def macro_keys(kinds: Iterable[tuple[int, Look, str]]) -> list[Artist]:
@@ -121,6 +126,12 @@ def marker_key(label: str, face: Any, marker: Any, size: float = 5) -> Artist:
     """A legend entry that shows a marker."""
     look: dict[str, Any] = {"marker": marker, "markersize": size, "markerfacecolor": face, "markeredgewidth": 0}
     return Line2D([], [], linestyle="none", label=label, **look)
+
+
+def cells_key(colours: Sequence[Any] | np.ndarray) -> Artist:
+    """A legend entry for standard cells in their clusters' colours: dots in three of them."""
+    look: dict[str, Any] = {"sizes": (6,), "facecolors": colours, "linewidths": 0, "transform": IdentityTransform()}
+    return PathCollection([Path.unit_circle()], **look, label="standard cells, a colour per cluster")
 
 
 class View(NamedTuple):
@@ -169,7 +180,7 @@ def view_figure(view: View, width: float) -> tuple[Figure, Axes]:
 def dress_view(axes: Axes, view: View) -> None:
     """Limits `axes` to `view` and labels the sides in µm."""
     style.dress(axes)
-    axes.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top), xlabel="x (µm)", ylabel="y (µm)")
+    axes.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top), xlabel=X_LABEL, ylabel=Y_LABEL)
     axes.set_aspect("equal")
     axes.spines[:].set_visible(False)
 

@@ -1,7 +1,8 @@
 """Pictures of a placement: its macros, the maps behind its costs, and its full evaluation.
 
 Axis legend: R grid rows, C grid columns (of maps: [R, C], the lowest row first), M standard cells, K macros in arrays.
-Lengths are in µm from the canvas's lower left corner, figure sizes in inches.
+Lengths are in µm from the canvas's lower left corner, figure sizes in inches. All maps have one colour scale, which
+does not depend on their values and changes its hue at 1, where overflow begins.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.markers import MarkerStyle
@@ -25,20 +28,25 @@ from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
-MAP_COLOURS = "viridis"
+MAP_LIMIT = 1.5
+"""The value at the end of every map's colour scale; what is higher has the darkest red."""
 
-MapPanel = tuple[str, np.ndarray, float, str]
-"""A map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
+MapPanel = tuple[str, np.ndarray, str]
+"""A map to draw: its heading, values (float64 [R, C]), and what a value is."""
 
 _CLUSTER_COLOURS = 20  # in Matplotlib's tab20
 _LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # colour of the largest piece of row area; pieces with a colour each
 _NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
-_ROUTING_LIMIT = 1.5  # end of the colour scale of demand over capacity, the same in all pictures
+_OVERFLOW = "overflow above 1"
+_COST_MAPS = {  # what the values of density and congestion are, by the cost's name
+    "proxy": ("macros / gcell's area", "demand / capacity"),
+    "chip": ("cells and macros / area", "demand / usable tracks"),
+}
 _MOST_BESIDE = 6  # placements in one row
 _LONGEST_NAME = 36  # characters
 _PANEL, _GAP, _LABEL, _HEAD, _FOOT = 3.4, 0.25, 0.75, 0.8, 0.6  # inches, side by side
 _SINGLE = 6.35  # inches: the width of the canvas in a picture of one placement
-_SIDE_BY_SIDE = "above: standard cells in their clusters' colours; below: routing, with the macros' outlines"
+_SIDE_BY_SIDE = "above: all standard cells; below: routing demand over capacity in each gcell's busier direction"
 
 
 class DrawnCells(NamedTuple):
@@ -155,17 +163,19 @@ def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patc
     return Patch(facecolor=colour, label=label)
 
 
-def plot_maps(design: Design, placement: Placement | None = None, *, title: str = "") -> Figure:
-    """Density and both congestion maps side by side, with the hard macros' outlines; arguments as `plot_placement`."""
+def plot_maps(
+    design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS, title: str = ""
+) -> Figure:
+    """Density and both congestion maps of the cost that `weights` name; arguments as of `plot_placement`."""
     placement = design.initial if placement is None else placement
-    maps = cost_maps(design, placement)
-    busiest = float(max(maps.horizontal.max(), maps.vertical.max()))
+    maps = cost_maps(design, placement, weights=weights)
+    area, tracks = _COST_MAPS[weights.name]
     panels = (
-        ("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
-        ("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
-        ("vertical congestion", maps.vertical, busiest, "demand / capacity"),
+        ("density", maps.density, area),
+        ("horizontal congestion", maps.horizontal, tracks),
+        ("vertical congestion", maps.vertical, tracks),
     )
-    return _plot_panels(design, placement, panels, title)
+    return _plot_panels(design, placement, panels, title, _costs_line(measure(design, placement, weights=weights)))
 
 
 def plot_routing(
@@ -173,43 +183,49 @@ def plot_routing(
 ) -> Figure:
     """Routing demand over capacity (float64 [C, R] each) with the hard macros' outlines; `title` as above."""
     panels = [
-        (f"{name} routing", values.T, _ROUTING_LIMIT, "demand / capacity")
+        (f"{name} routing", values.T, "demand / capacity")
         for name, values in (("horizontal", horizontal), ("vertical", vertical))
     ]
-    return _plot_panels(design, placement, panels, title)
+    return _plot_panels(design, placement, panels, title, "all standard cells placed, their routing estimated")
 
 
-def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], title: str) -> Figure:
-    """Maps side by side, each with its colour bar and the hard macros' outlines."""
+def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], title: str, line: str) -> Figure:
+    """Maps side by side below a title and a line of text, each with its colour bar and the hard macros' outlines."""
     plot_width, left, gap = 3.3, style.MARGIN, 0.42
     plot_height = min(max(plot_width * design.canvas.height / design.canvas.width, 1.2), 2 * plot_width)
-    width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.1
+    width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.35
     figure = style.new_figure(width, height)
-    for number, (name, values, limit, unit) in enumerate(panels):
+    for number, (name, values, unit) in enumerate(panels):
         start, share = (left + number * (plot_width + gap)) / width, plot_width / width
         axes = figure.add_axes((start, 1.35 / height, share, plot_height / height))
-        image = _draw_map(axes, design, placement, values, limit)
-        heading = f"{name}, highest {values.max():.2f}"
+        image = _draw_map(axes, design, placement, values)
+        heading = f"{name}, at most {values.max():.2f}"
         axes.set_title(heading, loc="left", size=style.TEXT_SIZE, color=style.INK, pad=6)
-        axes.set_xlabel("x (µm)")
+        axes.set_xlabel(drawing.X_LABEL)
         if number == 0:
-            axes.set_ylabel("y (µm)")
+            axes.set_ylabel(drawing.Y_LABEL)
         else:
             axes.tick_params(labelleft=False)
         _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
-    style.head(figure, title or design.name, left=left)
+    style.head(figure, title or design.name, line, left=left)
     return figure
 
 
-def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarray, limit: float) -> AxesImage:
-    """Colours the gcells by a map's values up to `limit`, and draws the hard macros' edges over them."""
+def map_colours() -> Colormap:
+    """Colours from 0 to `MAP_LIMIT`: light to dark blue up to 1, orange to dark red beyond."""
+    below, above = colormaps["Blues"](np.linspace(0.02, 0.85, 201)), colormaps["YlOrRd"](np.linspace(0.4, 0.95, 99))
+    return ListedColormap(np.concatenate((below, above)), name="overflow").with_extremes(over=colormaps["YlOrRd"](1.0))
+
+
+def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarray) -> AxesImage:
+    """Colours the cells of a grid by a map's values, and draws the hard macros' edges over them."""
     style.dress(axes)
     extent = (0, design.canvas.width, 0, design.canvas.height)
-    scale: dict[str, Any] = {"cmap": MAP_COLOURS, "vmin": 0, "vmax": limit or 1.0}
+    scale: dict[str, Any] = {"cmap": map_colours(), "vmin": 0, "vmax": MAP_LIMIT}
     image = axes.imshow(values, origin="lower", extent=extent, interpolation="nearest", **scale)
     corners = list(drawing.outlines(design.netlist, placement, design.netlist.hard))
-    # White with a dark rim is visible on light and on dark colours.
-    for colour, width, alpha in (("black", 1.5, 0.3), ("white", 0.7, 0.9)):
+    # Black with a light rim is visible on light and on dark colours.
+    for colour, width, alpha in (("white", 1.5, 0.5), ("black", 0.6, 0.9)):
         edges = PolyCollection(corners, facecolors="none", edgecolors=colour, linewidths=width, alpha=alpha)
         axes.add_collection(edges, autolim=False)
     return image
@@ -218,9 +234,10 @@ def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarr
 def _colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
     figure = axes.figure
     assert isinstance(figure, Figure)
-    bar = figure.colorbar(image, cax=axes, orientation="horizontal")
+    bar = figure.colorbar(image, cax=axes, orientation="horizontal", extend="max", ticks=[0, 0.5, 1, MAP_LIMIT])
     bar.outline.set_visible(False)
-    bar.set_label(unit, size=style.SMALL_SIZE, color=style.INK)
+    bar.set_label(f"{unit}; {_OVERFLOW}", size=style.SMALL_SIZE, color=style.INK)
+    axes.axvline(1, color=style.INK, linewidth=1.5)
     axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
 
 
@@ -228,8 +245,21 @@ def plot_cells(design: Design, placement: Placement, cells: DrawnCells, *, title
     """The hard macros of a placement of the clustered design, and all cells in their clusters' colours."""
     figure, axes = canvas_figure(design, placement)
     _draw_cells(axes, design, placement, cells)
-    style.head(figure, title or design.name, f"{len(cells.x):,} standard cells in their clusters' colours")
+    style.head(figure, title or design.name, f"{len(cells.x):,} standard cells placed around the macros")
+    style.foot_legend(figure, _cells_legend(design, placement, cells), ncols=2)
     return figure
+
+
+def _cells_legend(design: Design, placement: Placement, cells: DrawnCells) -> list[Artist]:
+    """Legend entries for what `_draw_cells` draws."""
+    movable, fixed = drawing.split_hard(design, placement)
+    kinds = ((len(movable), drawing.MOVABLE, "hard macros"), (len(fixed), drawing.FIXED, "fixed macros"))
+    entries = drawing.macro_keys(kinds)
+    if (cells.cluster >= 0).any():
+        entries.append(drawing.cells_key([colormaps["tab20"](number) for number in (0, 4, 2)]))
+    if (cells.cluster < 0).any():
+        entries.append(drawing.marker_key("cells without a cluster", _NO_CLUSTER, "o"))
+    return entries
 
 
 def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: DrawnCells, *, scale: float = 1.0) -> None:
@@ -269,8 +299,10 @@ def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title
         )
         image = _draw_full(above, below, design, panel, view)
     bar = figure.add_axes((_GAP / width, 0.5 / height, _PANEL / width, 0.11 / height))
-    _colour_bar(bar, image, "routing demand / capacity")
-    style.head(figure, title or design.name, _SIDE_BY_SIDE, left=_GAP)
+    _colour_bar(bar, image, "demand / capacity")
+    keys = _cells_legend(design, panels[0].placement, panels[0].cells)
+    style.foot_legend(figure, keys, left=_PANEL + 3 * _GAP)
+    style.head(figure, title or f"{design.name}: placements compared", _SIDE_BY_SIDE, left=_GAP)
     return figure
 
 
@@ -280,7 +312,7 @@ def _draw_full(above: Axes, below: Axes, design: Design, panel: FullPanel, view:
     _draw_cells(above, design, panel.placement, panel.cells, scale=(_PANEL / _SINGLE) ** 2)
     above.set_title(_heading(panel), size=style.TEXT_SIZE, color=style.INK, loc="left", linespacing=1.4)
     busier = np.maximum(panel.horizontal, panel.vertical).T
-    image = _draw_map(below, design, panel.placement, busier, _ROUTING_LIMIT)
+    image = _draw_map(below, design, panel.placement, busier)
     below.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
     for axes in (above, below):
         axes.set_axis_off()
@@ -290,8 +322,8 @@ def _draw_full(above: Axes, below: Axes, design: Design, panel: FullPanel, view:
 def _heading(panel: FullPanel) -> str:
     full = panel.full
     name = panel.name if len(panel.name) <= _LONGEST_NAME else f"…{panel.name[-_LONGEST_NAME:]}"
-    routed = f"routed {_length(full.routed_wirelength)}" + ("" if full.flat_converged else "; not converged")
-    return f"{name}\nflat {_length(full.flat_wirelength)}, overflow {full.overflow:.2%}\n{routed}"
+    flat = f"flat wirelength {_length(full.flat_wirelength)}" + ("" if full.flat_converged else "; not converged")
+    return f"{name}\nrouted {_length(full.routed_wirelength)}, overflow {full.overflow:.2%}\n{flat}"
 
 
 def _length(value: float) -> str:

@@ -37,6 +37,8 @@ _SUMMARY = {
     "wirelength_cost_mean": "wirelength cost, mean",
     "density_cost_mean": "density cost, mean",
     "congestion_cost_mean": "congestion cost, mean",
+    "learner_entropy": "entropy of the policy (nats)",
+    "learner_approx_kl": "approximate KL divergence (nats)",
     "dead_ends": "dead ends",
     "steps_per_second": "steps per second",
 }
@@ -118,7 +120,7 @@ def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
     path = style.save_figure(figure, folder / "plots" / "training.png")
     return [
         _table(("", "first iteration", "last iteration"), rows),
-        picture(path, "costs of the sampled episodes, by iteration"),
+        picture(path, "cost of the sampled episodes, entropy and KL divergence of the policy, by iteration"),
     ]
 
 
@@ -127,7 +129,7 @@ def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: Co
     title, place = f"{design.name}: best of {folder.name}", folder / "plots"
     figure = plots.plot_placement(design, placement, weights=weights, title=title)
     pictures = [(style.save_figure(figure, place / f"placement{suffix}.png"), f"best placement of {design.name}")]
-    figure = plots.plot_maps(design, placement, title=title)
+    figure = plots.plot_maps(design, placement, weights=weights, title=title)
     pictures.append((style.save_figure(figure, place / f"maps{suffix}.png"), "its density and congestion"))
     if animated:
         path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)

@@ -46,7 +46,7 @@ def read_metrics(path: str | os.PathLike[str]) -> Columns:
 
     Raises DesignError where the file is missing or has no rows, a column is missing, or a field is not a number.
     """
-    columns = _read_columns(path, ("episodes", "cost_mean", "cost_best"))
+    columns = _read_columns(path, ("iteration", "episodes", "cost_mean", "cost_best"))
     if not len(columns["episodes"]):
         raise DesignError(f"{path}: holds no iteration yet")
     return columns

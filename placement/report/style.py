@@ -84,14 +84,15 @@ def foot_legend(
 ) -> None:
     """Adds a frameless legend `left` and `low` inches from the figure's lower left corner; `look` is Matplotlib's."""
     width, height = figure.get_size_inches()
+    dots = {"scatterpoints": 3, "scatteryoffsets": (0.5,)}
     place = {"bbox_to_anchor": (left / width, low / height), "borderaxespad": 0, "borderpad": 0, "frameon": False}
-    figure.legend(handles=handles, loc="lower left", **place, fontsize=SMALL_SIZE, labelcolor=INK, **look)
+    figure.legend(handles=handles, loc="lower left", **place, **dots, fontsize=SMALL_SIZE, labelcolor=INK, **look)
 
 
-def png_bytes(figure: Figure) -> bytes:
+def png_bytes(figure: Figure, *, dots_per_inch: int = DOTS_PER_INCH) -> bytes:
     """The figure as a PNG file; equal figures give equal bytes."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, facecolor=PAPER, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=dots_per_inch, facecolor=PAPER, metadata={"Software": None})
     return buffer.getvalue()
 
 

@@ -32,6 +32,8 @@ FIELDS = ("x", "y", "orientation", "placed")
 """The fields of a placement that a checkpoint keeps."""
 COST_TOLERANCE = 1e-6
 """Relative difference up to which an episode's claimed cost counts as true."""
+MOST_DRAWN = 8
+"""Designs whose best placements are drawn for TensorBoard."""
 
 
 class Best(NamedTuple):
@@ -50,6 +52,7 @@ class BestTracker:
         self._lock = threading.Lock()
         self._best: dict[int, Best] = {}
         self._unwritten: set[int] = set()
+        self._drawn: dict[int, float] = {}  # cost at the last picture
 
     def limit(self, design: int) -> float:
         """The cost below which a placement should be reported; infinite while there is none."""
@@ -106,6 +109,19 @@ class BestTracker:
 
     def file_name(self, design: int) -> str:
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
+
+    def pictures(self) -> dict[str, bytes]:
+        """PNG pictures by the designs' names, of best placements that have improved since the last call."""
+        from placement.report import plots, style  # Matplotlib takes a second to import
+
+        drawn = {}
+        for index, design in enumerate(self._designs[:MOST_DRAWN]):
+            found = self.best(index)
+            if found is not None and found.costs.total < self._drawn.get(index, math.inf):
+                self._drawn[index] = found.costs.total
+                figure = plots.plot_placement(design, found.placement, weights=self.weights)
+                drawn[design.name] = style.png_bytes(figure, dots_per_inch=90)
+        return drawn
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
         """Mirrors the best placements' macros where that is cheaper, and writes each to a file like `best_flipped.plc`.

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -25,7 +26,7 @@ from placement.training.input_pipeline import Batch, InputPipeline
 from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.rollout import Evaluator
-from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
+from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, dotted, plain, working_folder
 from placement.utils.disk import checked_space
 from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.worker_threads import Supervisor, WorkerStuck
@@ -78,6 +79,11 @@ class LearnerLoop:
         self.last: dict[str, float] = {}  # the newest row of metrics
         self._lost = 0  # iterations in a row that brought dead ends alone
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The run's settings by their dotted names."""
+        return dotted(plain(self._config))
+
     def done(self) -> bool:
         return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
 
@@ -108,6 +114,9 @@ class LearnerLoop:
                 with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
+                if done or (every and iteration % every == 0):
+                    with checked_space(metrics.path):
+                        metrics.add_pictures(iteration, roles.best.pictures())
                 roles.progress.iteration(row)
                 if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped):
                     self.save()
@@ -263,7 +272,10 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
         with contextlib.ExitStack() as ending:
             ending.callback(_end_actors, loop)
             ending.callback(loop.save)
-            metrics = files.enter_context(MetricsWriter(loop.folder, iteration=loop.state.counters.iteration))
+            iteration = loop.state.counters.iteration
+            metrics = files.enter_context(
+                MetricsWriter(loop.folder, iteration=iteration, hyperparameters=loop.settings)
+            )
             try:
                 loop.run(metrics)
             except Interrupted:

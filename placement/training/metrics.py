@@ -1,6 +1,7 @@
 """A run's metrics: one row per iteration in `metrics.csv` and in TensorBoard's event files.
 
-A run that is resumed at iteration k drops rows past k, and continues.
+TensorBoard also gets the settings as hyperparameters, and pictures. A run that is resumed at iteration k drops rows
+past k, and continues.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+import struct
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +20,7 @@ import numpy as np
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.proto.summary_pb2 import Summary
+from tensorboardX.summary import hparams
 
 from placement.engine.costs import Costs
 from placement.episode import Episode
@@ -25,7 +29,25 @@ from placement.netlist.files import csv_text, write_whole
 FILE_NAME = "metrics.csv"
 TENSORBOARD_FOLDER = "tensorboard"
 
+# TensorBoard's section → the columns in it, by the first pattern that matches; a section's name is cut off its columns.
+_SECTIONS = (
+    ("speed", r"\w+_per_second|infeed_wait_\w+|learner_seconds"),
+    ("data", r"staleness_\w+|(stale|orphaned|refused)_episodes|learner_(refused|stale|orphaned|duplicates)"),
+    ("ppo", r"learner_\w+"),
+    ("cost", r"wirelength_\w+|(\w+_)?cost(_\w+)?|best_so_far"),
+    ("episodes", r"reward_mean|dead_ends"),
+    ("progress", r"iteration|episodes|steps|seconds|greedy_iteration"),
+    ("replay", r"(replay|shard)\w+"),
+    ("processes", r"\w+"),
+)
+
 Row = Mapping[str, float]
+
+
+def tag(column: str) -> str:
+    """A column's name in TensorBoard, `section/name`, so that those of one subject are shown together."""
+    section = next(name for name, pattern in _SECTIONS if re.fullmatch(pattern, column))
+    return f"{section}/{column.removeprefix('learner_') if section == 'ppo' else column}"
 
 
 def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
@@ -52,9 +74,17 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
 
 
 class MetricsWriter:
-    """Writes rows to the files of a run folder, and drops those past `iteration`; use it in a `with` statement."""
+    """Writes rows to the files of a run folder, and drops those past `iteration`; use it in a `with` statement.
 
-    def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
+    Args:
+        folder: of the run.
+        iteration: the last one whose row is kept.
+        hyperparameters: of the run by their names; numbers, truth values and, of all else, its text.
+    """
+
+    def __init__(
+        self, folder: str | Path, *, iteration: int = 0, hyperparameters: Mapping[str, Any] | None = None
+    ) -> None:
         self.path = Path(folder) / FILE_NAME
         self._columns, rows = read_rows(self.path)
         kept = [row for row in rows if int(float(row["iteration"])) <= iteration]
@@ -66,6 +96,13 @@ class MetricsWriter:
         name = f"events_{iteration:09d}"
         self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / name), f".{iteration}")
         self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops later points
+        if hyperparameters:
+            values = {
+                key: value if isinstance(value, bool | int | float) else str(value)
+                for key, value in hyperparameters.items()
+            }
+            for summary in hparams(values, {tag("best_so_far"): 0}):
+                self._add_event(iteration, summary=summary)
 
     def __enter__(self) -> MetricsWriter:
         return self
@@ -93,9 +130,19 @@ class MetricsWriter:
             self._rewrite(rows)
             self._add_scalars(int(float(rows[-1]["iteration"])), changed)
 
+    def add_pictures(self, iteration: int, pictures: Mapping[str, bytes]) -> None:
+        """Adds PNG files to TensorBoard's, by their names."""
+        values = []
+        for name, png in pictures.items():
+            width, height = struct.unpack(">II", png[16:24])  # of the header
+            image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+            values.append(Summary.Value(tag=f"placement/{name}", image=image))
+        if values:
+            self._add_event(iteration, summary=Summary(value=values))
+
     def _add_scalars(self, iteration: int, row: Row) -> None:
         finite = {name: value for name, value in row.items() if math.isfinite(value)}
-        values = [Summary.Value(tag=name, simple_value=value) for name, value in finite.items()]
+        values = [Summary.Value(tag=tag(name), simple_value=value) for name, value in finite.items()]
         self._add_event(iteration, summary=Summary(value=values))
 
     def _add_event(self, step: int, **what: Any) -> None:

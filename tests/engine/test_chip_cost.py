@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs, cost_maps
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from tests.support.chip_oracle import chip_costs
-from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
+from tests.support.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
 
 CHIP = CostWeights(1.0, 0.7, 0.3, "chip")
 
@@ -46,6 +46,28 @@ def test_the_engine_agrees_with_the_definition(
     placement = random_placement(design, seed, spill=spill)
     expected = chip_costs(design, placement, CHIP[:3])
     assert compute_costs(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_maps_show_above_1_is_what_the_cost_charges(seed: int) -> None:
+    design = random_design(seed)
+    canvas = dataclasses.replace(design.canvas, routes_horizontal=0.05, routes_vertical=0.08)
+    design = dataclasses.replace(design, canvas=canvas, pdn_channel=0.0)
+    placement = random_placement(design, seed)
+    costs, maps = compute_costs(design, placement, weights=CHIP), cost_maps(design, placement, weights=CHIP)
+    usable = 0.7 * canvas.cell_width * canvas.cell_height
+    pairs = ((maps.horizontal, canvas.routes_horizontal), (maps.vertical, canvas.routes_vertical))
+    beyond = sum(usable * routes * np.maximum(values - 1, 0).sum() for values, routes in pairs)
+    assert beyond * costs.wirelength_cost / costs.wirelength == pytest.approx(costs.congestion_cost)
+    assert costs.congestion_cost > 0 and maps.horizontal.shape == (canvas.rows, canvas.columns)
+
+
+def test_the_map_of_density_holds_the_area_of_cells_and_hard_macros() -> None:
+    design = dataclasses.replace(four_macros(), pdn_channel=0.0)
+    density, netlist = cost_maps(design, weights=CHIP).density, design.netlist
+    area = netlist.width * netlist.height
+    bins = design.canvas.width * design.canvas.height / density.size
+    assert density.sum() * bins == pytest.approx(area[netlist.hard].sum() + area[netlist.soft].sum() / 2)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])

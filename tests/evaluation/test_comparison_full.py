@@ -15,6 +15,7 @@ from placement.cli.main import main
 from placement.engine.costs import compute_costs
 from placement.evaluation import comparison, full_evaluation
 from placement.evaluation.comparison import compare
+from placement.evaluation.placements import readable_name
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
@@ -91,9 +92,9 @@ def test_nothing_is_done_twice_and_placements_can_be_added(
     before = json.loads((compared / "comparison.json").read_text())
     after = json.loads((out / "comparison.json").read_text())
     assert after["runs"][1:] == before["runs"]
-    assert after["runs"][0]["placer"] == "given.plc"
+    assert after["runs"][0]["placer"] == "given"
     assert (after["runs"][0]["seed"], after["runs"][0]["start"]) == (None, str(given))
-    assert "given.plc" in text
+    assert "given" in text
     best = min(after["runs"], key=lambda run: run["routed_wirelength"])
     assert json.loads(text.splitlines()[-1])["routed_wirelength"] == best["routed_wirelength"]
 
@@ -111,11 +112,36 @@ def test_several_placements_alone_are_compared(made: Path, tmp_path: Path, capsy
     assert compared_by(*words) == 0
     assert "CPU seconds" not in capsys.readouterr().out, "nothing was placed"
     runs = json.loads((tmp_path / "out" / "comparison.json").read_text())["runs"]
-    assert [run["placer"] for run in runs] == ["run1", "run2"], "what differs in their paths"
+    assert [run["placer"] for run in runs] == ["run1", "run2"], "their folders: both are called placement.plc"
     for run, file in zip(runs, files, strict=True):
         assert run["cost"] == compute_costs(load(str(made), file)).total
     assert (tmp_path / "out" / "placements.png").is_file()
     assert not (tmp_path / "out" / "cost_over_time.png").exists()
+    assert compared_by(*words[:-1], "labels=a minute of search,engineer", "plots=false") == 0
+    runs = json.loads((tmp_path / "out" / "comparison.json").read_text())["runs"]
+    assert [run["placer"] for run in runs] == ["a minute of search", "engineer"]
+
+
+def test_a_placement_is_not_taken_for_a_placer_of_its_name(made: Path, tmp_path: Path) -> None:
+    file = shifted(made, tmp_path / "random.plc", 1.0)
+    words = [f"design={made}", f"placement={file}", "placers=random", "seeds=1", "time=0.1", "plots=false"]
+    assert compared_by(*words, f"out={tmp_path / 'out'}") == 0
+    runs = json.loads((tmp_path / "out" / "comparison.json").read_text())["runs"]
+    assert [run["placer"] for run in runs] == ["random.plc", "random"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("placed/CMP.def.gz", "CMP"),
+        ("a/search-0.plc", "search-0"),
+        ("first/best.plc", "first"),
+        ("second/placement.plc.gz", "second"),
+        ("chip.v2.def", "chip.v2"),
+    ],
+)
+def test_a_file_has_a_readable_name(path: str, name: str) -> None:
+    assert readable_name(path) == name
 
 
 def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(
@@ -173,6 +199,9 @@ def test_damaged_checks_are_made_anew(made: Path, compared: Path) -> None:
         (["design=toy6", "placers=random,mixed_size"], "has no flat netlist"),
         (["design=toy6", "placers=random,random"], "placers: random, random: name each once"),
         (["checkpoint=run", "placers=policy", "full=true"], "full=true: needs design="),
+        (["design=toy6", "placement=a.plc,b.plc", "labels=one"], "labels: 1 for 2 placements"),
+        (["design=toy6", "placement=a.plc,b.plc", "labels=one,one"], "labels: 'one' is the name of two"),
+        (["design=toy6", "placement=a.plc", "labels=anneal", "placers=anneal"], "labels: 'anneal' is the name of two"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_starts(

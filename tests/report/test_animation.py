@@ -42,6 +42,18 @@ def test_large_designs_place_several_macros_per_frame(tmp_path, monkeypatch):
     assert len(_frames(path)) == 1 + 5 + 1
 
 
+def test_what_a_search_made_of_the_placement_follows(tmp_path):
+    design = four_macros()
+    moved = design.initial.moved(np.array([2]), np.array([35.0]), np.array([15.0]))
+    improved = [("search, 1 s", moved), ("search, 2 s", design.initial)]
+    plain = _frames(animation.save_episode(tmp_path / "plain.gif", design, design.initial))
+    frames = _frames(animation.save_episode(tmp_path / "search.gif", design, design.initial, improved=improved))
+    assert len(frames) == len(plain) + 2
+    canvas = (slice(66, -150), slice(100, None))  # without the line of text
+    assert (frames[-2][canvas] != frames[-3][canvas]).any(axis=-1).mean() > 0.02, "the macro has moved"
+    assert (frames[-1][canvas] == frames[-3][canvas]).all(), "nothing of the first search is left"
+
+
 def test_ariane_is_small(ariane_folder, tmp_path):
     from placement.netlist.load import load
 

@@ -44,7 +44,7 @@ def test_every_placement_has_its_cells_and_its_routes(count: int) -> None:
     figure = plot_full_side_by_side(DESIGN, panels, title="compared")
     *pairs, bar = figure.axes
     assert len(pairs) == 2 * count
-    assert bar.get_xlabel() == "routing demand / capacity"
+    assert bar.get_xlabel() == "demand / capacity; overflow above 1"
     for one, above, below in zip(panels, pairs[::2], pairs[1::2], strict=True):
         assert np.array_equal(shown(above), np.stack([one.cells.x, one.cells.y], axis=1))
         (image,) = below.images
@@ -53,7 +53,11 @@ def test_every_placement_has_its_cells_and_its_routes(count: int) -> None:
         macros = len(DESIGN.netlist.hard)
         assert len(above.patches) == macros + 2, "the macros, and the canvas's area and edge"
         assert {len(edges.get_paths()) for edges in below.collections} == {macros}
-        assert above.get_title("left").splitlines() == [one.name, "flat 2.654 m, overflow 0.31%", "routed 3.100 m"]
+        assert above.get_title("left").splitlines() == [
+            one.name,
+            "routed 3.100 m, overflow 0.31%",
+            "flat wirelength 2.654 m",
+        ]
         upper, lower = above.get_position(), below.get_position()
         assert upper.y0 > lower.y1 and upper.x0 == pytest.approx(lower.x0)
     limits = {(axes.get_xlim(), axes.get_ylim()) for axes in pairs}
@@ -84,7 +88,11 @@ def test_short_wires_are_reported_in_mm_and_what_did_not_converge_is_marked() ->
     full = FULL._replace(flat_wirelength=1460.7, routed_wirelength=1513.4, overflow=0.0, flat_converged=False)
     figure = plot_full_side_by_side(DESIGN, [panel("small", 0, full)])
     lines = figure.axes[0].get_title("left").splitlines()
-    assert lines == ["small", "flat 1.46 mm, overflow 0.00%", "routed 1.51 mm; not converged"]
+    assert lines == [
+        "small",
+        "routed 1.51 mm, overflow 0.00%",
+        "flat wirelength 1.46 mm; not converged",
+    ]
     assert style.png_bytes(figure).startswith(b"\x89PNG")
 
 
@@ -94,3 +102,9 @@ def test_cells_without_a_cluster_are_grey() -> None:
     (dots,) = (one for one in figure.axes[0].collections if isinstance(one, PathCollection))
     grey, coloured = dots.get_facecolors()[:, :3]
     assert np.ptp(grey) == 0 and np.ptp(coloured) > 0
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"hard macros ({len(DESIGN.netlist.hard)})",
+        "standard cells, a colour per cluster",
+        "cells without a cluster",
+    ]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
+from importlib.resources import files
 
 import matplotlib
 import numpy as np
@@ -10,6 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
+from placement.engine.costs import DEFAULT_WEIGHTS, PROXY_WEIGHTS, CostWeights, cost_maps
 from placement.netlist.design import Design, Orientation
 from placement.report import drawing, plots, style
 from tests.support.designs import four_macros, random_design
@@ -40,7 +43,7 @@ def test_macros_are_drawn_where_they_stand():
     assert _is(_colour_at(figure, pixels, 12, 35), drawing.MOVABLE.face)  # `small`, turned to E: 8 µm wide
     assert _is(_colour_at(figure, pixels, 0, 25), drawing.PORT_FACE)
     soft = _colour_at(figure, pixels, 27, 25)
-    assert soft[0] > soft[2] + 40, "the soft macro is orange over the canvas"
+    assert soft[1] > max(soft[0], soft[2]) + 5, "the soft macro is green over the canvas"
 
 
 def test_orientation_marks_turn_with_the_macro():
@@ -64,19 +67,43 @@ def test_orientation_marks_turn_with_the_macro():
     assert corners["W"] == (19, 32)
 
 
-def test_maps_show_the_values():
+@pytest.mark.parametrize("weights", [PROXY_WEIGHTS, DEFAULT_WEIGHTS])
+def test_maps_show_the_values_of_the_cost_on_a_fixed_scale(weights: CostWeights):
     design = four_macros()
-    figure = plots.plot_maps(design)
+    figure = plots.plot_maps(design, weights=weights)
     pixels = _pixels(figure)
-    colours = matplotlib.colormaps[plots.MAP_COLOURS]
-    from placement.engine.costs import cost_maps
-
-    density = cost_maps(design).density
+    density = cost_maps(design, weights=weights).density
+    bins = density.shape[0] // design.canvas.rows
     for row, column in ((1, 1), (4, 4), (0, 4)):
         shown = _colour_at(figure, pixels, column * 10 + 2.3, row * 10 + 2.3)
-        expected = np.array(colours(density[row, column] / density.max())[:3])
+        value = density[row * bins + int(0.23 * bins), column * bins + int(0.23 * bins)]
+        expected = np.array(plots.map_colours()(value / plots.MAP_LIMIT)[:3])
         assert np.abs(shown / 255 - expected).max() < 0.02, (row, column)
     assert len(figure.axes) == 6, "three maps with a colour bar each"
+    assert {image.get_clim() for axes in figure.axes[::2] for image in axes.images} == {(0, plots.MAP_LIMIT)}
+    assert figure.texts[1].get_text().startswith(f"{weights.name} cost "), "the maps' own cost is named"
+
+
+def test_the_colours_of_maps_change_from_blue_to_red_where_overflow_begins():
+    shades = plots.map_colours()(np.array([0.0, 0.5, 0.99, 1.0, 1.01, 1.2, 1.5, 9.0]) / plots.MAP_LIMIT)
+    assert (shades[:, 2] > shades[:, 0]).tolist() == [True] * 4 + [False] * 4
+
+
+def test_the_window_and_the_plots_have_the_same_colours():
+    sheet = (files("placement.report.view") / "static/style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--([\w-]+): (#\w{6})", sheet.split("}")[0]))
+    for name, look in (("hard", drawing.MOVABLE), ("fixed", drawing.FIXED), ("soft", drawing.SOFT)):
+        assert (light[name], light[f"{name}-edge"]) == (look.face, look.edge)
+    assert light["port"] == drawing.PORT_FACE
+
+
+def test_ports_far_outside_are_not_drawn_over_the_labels():
+    design = four_macros()
+    port = design.netlist.ports[:1]
+    placement = design.initial.moved(port, np.array([25.0]), np.array([-40.0]))
+    axes = plots.plot_placement(design, placement).axes[0]
+    (ports,) = (line for line in axes.get_lines() if line.get_marker() == "s")
+    assert ports.get_clip_on() and axes.get_ylim()[0] > -40
 
 
 def test_macros_outside_are_shown():

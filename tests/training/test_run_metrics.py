@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from placement.training.metrics import MetricsWriter, episode_metrics
+from placement.engine.costs import compute_costs
+from placement.training.best import BestTracker
+from placement.training.metrics import MetricsWriter, episode_metrics, tag
+from tests.support.designs import four_macros
 from tests.support.episodes import episode
 
 
@@ -60,12 +67,47 @@ def test_new_columns_are_added_and_old_ones_stay_in_place(tmp_path: Path) -> Non
     ]
 
 
-def test_tensorboard_files_hold_the_scalars(tmp_path: Path) -> None:
+def _events(folder: Path) -> Any:
     event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = event_accumulator.EventAccumulator(str(folder / "tensorboard"))
+    return events.Reload()
+
+
+def test_tensorboard_files_hold_the_scalars(tmp_path: Path) -> None:
     _write(tmp_path, range(1, 4))
-    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    assert [(event.step, round(event.value, 6)) for event in events.Scalars("cost")] == [(1, 0.1), (2, 0.2), (3, 0.3)]
+    costs = _events(tmp_path).Scalars("cost/cost")
+    assert [(event.step, round(event.value, 6)) for event in costs] == [(1, 0.1), (2, 0.2), (3, 0.3)]
+
+
+def test_tensorboard_has_the_settings_and_the_placement(tmp_path: Path) -> None:
+    plugin_data_pb2 = pytest.importorskip("tensorboard.plugins.hparams.plugin_data_pb2")
+    best = BestTracker([four_macros()])
+    assert best.pictures() == {}
+    with MetricsWriter(tmp_path, hyperparameters={"seed": 3, "flips": True, "design": ["toy6"]}) as writer:
+        for iteration in (1, 2):  # the second time the best placement is as before
+            best.report(0, compute_costs(four_macros()), four_macros().initial, origin="test")
+            writer.add_pictures(iteration, best.pictures())
+    events = _events(tmp_path)
+    (image,) = events.Images("placement/four_macros")
+    with Image.open(io.BytesIO(image.encoded_image_string)) as picture:
+        assert picture.size == (image.width, image.height)
+    content = events.summary_metadata["_hparams_/session_start_info"].plugin_data.content
+    started = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
+    shown = {name: value.WhichOneof("kind") for name, value in started.items()}
+    assert shown == {"seed": "number_value", "flips": "bool_value", "design": "string_value"}
+    assert started["seed"].number_value == 3 and started["design"].string_value == "['toy6']"
+
+
+def test_every_documented_column_has_a_section() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    columns = re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE)
+    found = {column: tag(column) for column in columns}
+    assert found["learner_entropy"] == "ppo/entropy" and found["learner_seconds"] == "speed/learner_seconds"
+    assert found["cost_mean"] == "cost/cost_mean" and found["wirelength_best"] == "cost/wirelength_best"
+    assert found["staleness_max"] == "data/staleness_max" and found["steps"] == "progress/steps"
+    assert tag("design1_cost_mean") == "cost/design1_cost_mean"
+    assert tag("actor_read_ms_p99") == "processes/actor_read_ms_p99"
+    assert len(set(found.values())) == len(columns) > 40, "no two columns have one tag"
 
 
 def test_tensorboard_files_are_named_in_the_order_of_starts_though_the_clock_was_put_back(

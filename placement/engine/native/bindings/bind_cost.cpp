@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
@@ -73,7 +74,21 @@ void bind_cost(nb::module_& m) {
               horizontal.data()[cell] = self.horizontal_map()[column * canvas.rows + row];
             }
           },
-          "density"_a, "horizontal"_a, "vertical"_a);
+          "density"_a, "horizontal"_a, "vertical"_a)
+      .def(
+          "chip_overflow",
+          [](const CostEvaluator& self) {
+            if (self.chip() == nullptr) throw nb::value_error("the chip cost must be evaluated first");
+            const Canvas& canvas = self.design().canvas;
+            const CellOverflow& cells = self.chip()->overflow();
+            std::vector<double> horizontal(canvas.cells()), vertical(canvas.cells());
+            self.chip()->wires().write_beyond(horizontal.data(), vertical.data());
+            return std::make_tuple(grid_copy(cells.spare(), cells.rows(), cells.columns()),
+                                   grid_copy(horizontal, canvas.columns, canvas.rows),
+                                   grid_copy(vertical, canvas.rows, canvas.columns));
+          },
+          "Of the last evaluation of the chip cost: cells less whitespace of each bin [rows, columns], over its area, and µm of "
+          "wire less usable tracks of each gcell, horizontal [C, R] and vertical [R, C].");
 
   m.def(
       "check_legality",

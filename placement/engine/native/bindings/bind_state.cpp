@@ -12,11 +12,9 @@ namespace nb = nanobind;
 namespace placement {
 namespace {
 
-nb::ndarray<nb::numpy, double, nb::ndim<2>> grid_copy(const PlacementState& state, const std::vector<double>& values) {
+auto on_grid(const PlacementState& state, const std::vector<double>& values) {
   const Canvas& canvas = state.plan().canvas;
-  auto* copy = new std::vector<double>(values);
-  nb::capsule owner(copy, [](void* data) noexcept { delete static_cast<std::vector<double>*>(data); });
-  return {copy->data(), {static_cast<std::size_t>(canvas.rows), static_cast<std::size_t>(canvas.columns)}, owner};
+  return grid_copy(values, canvas.rows, canvas.columns);
 }
 
 }  // namespace
@@ -66,8 +64,8 @@ void bind_state(nb::module_& m) {
              if (t < 0 || t >= self.step()) throw nb::index_error("centre: that macro is not placed");
              return std::make_tuple(self.x(t), self.y(t));
            })
-      .def("occupancy", [](const PlacementState& self) { return grid_copy(self, self.occupancy()); })
-      .def("density", [](const PlacementState& self) { return grid_copy(self, self.density()); })
+      .def("occupancy", [](const PlacementState& self) { return on_grid(self, self.occupancy()); })
+      .def("density", [](const PlacementState& self) { return on_grid(self, self.density()); })
       .def("write_mask",
            [](const PlacementState& self, OutputMap<std::uint8_t> mask) {
              require_shape(mask, self.plan().canvas);

@@ -4,7 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/design.hpp"
 
@@ -16,6 +18,14 @@ using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_co
 // The same to write to.
 template <typename T>
 using OutputVector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+// A copy that NumPy owns.
+inline nanobind::ndarray<nanobind::numpy, double, nanobind::ndim<2>> grid_copy(const std::vector<double>& values, int rows,
+                                                                               int columns) {
+  auto* copy = new std::vector<double>(values);
+  nanobind::capsule owner(copy, [](void* data) noexcept { delete static_cast<std::vector<double>*>(data); });
+  return {copy->data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}, owner};
+}
 
 // Of a grid: [rows, columns].
 template <typename T>

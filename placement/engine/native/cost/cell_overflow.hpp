@@ -25,6 +25,11 @@ class CellOverflow {
   // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y.
   void add(double x, double y, double width, double height, bool hard, double sign);
 
+  int columns() const { return levels_.front().columns; }
+  int rows() const { return levels_.front().rows; }
+  // [rows, columns] of each bin, over its area: cells less the area that hard macros leave; above 0 it overflows.
+  const std::vector<double>& spare() const { return levels_.front().full.spare; }
+
   // µm³: overflowing area times its displacement.
   double displacement() const;
 

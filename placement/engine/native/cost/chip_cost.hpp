@@ -29,6 +29,7 @@ class ChipCost {
               height + 2 * clear_of(design, design.constraints.halo_up(node, orientation)), true, sign);
     wires_.block(x, y, width, height, sign);
   }
+  const CellOverflow& overflow() const { return overflow_; }
   WireSpread& wires() { return wires_; }
   const WireSpread& wires() const { return wires_; }
 

@@ -62,6 +62,9 @@ class CostEvaluator {
   const double* vertical_map() const { return grid_.vertical(); }
   const double* horizontal_map() const { return grid_.horizontal(); }
 
+  // The terms of the chip cost at its last evaluation, with their maps; null before the first.
+  ChipCost* chip() const { return chip_.get(); }
+
   const Design& design() const { return *design_; }
 
  private:
