@@ -111,4 +111,4 @@ def _grown(design: Design, placement: Placement) -> tuple[float, float, float, f
         in_way = np.clip(np.minimum(high, longer[2:]) - np.maximum(low, longer[:2]), 0, None).prod(1).sum()
         if gained > 0 and in_way / gained < fewest:
             best, fewest = longer, in_way / gained
-    return tuple(best.tolist())  # type: ignore[return-value]
+    return tuple(best.tolist())

@@ -140,7 +140,7 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
 
 
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
-    """What cells need between macros, unless a channel rule provides it or the settings say that macros have no halos."""
+    """What cells need between macros, unless there is a channel rule or the settings say that macros have no halos."""
     if max(settings.channel) > 0 or (settings.halo is not None and not halo.any()):
         return 0.0
     spacing = spacing_for_cells(flat, halo)

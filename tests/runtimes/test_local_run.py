@@ -371,7 +371,7 @@ def test_without_reverb_it_trains_and_says_so_once(
 ) -> None:
     for name in ("reverb", "tensorflow"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
+    for name in ("replay.reverb", "replay.shard", "replay.shard_reader", "transport.reverb_server"):
         monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
     in_process._warn_once.cache_clear()
     with caplog.at_level(logging.INFO, logger="placement"):
