@@ -30,10 +30,11 @@ class SourceOptions:
 
     Attributes:
         lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --protobuf its floorplan is sufficient
+        def_: DEF file with nets; with --protobuf or --verilog its floorplan is sufficient
         bookshelf: .aux file
         protobuf: Circuit Training's netlist before clustering
         plc: placement file with the canvas of a protobuf without DEF
+        verilog: netlist that synthesis wrote, where the DEF file has none
     """
 
     lef: tuple[str, ...] = ()
@@ -41,12 +42,18 @@ class SourceOptions:
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
+    verilog: str | None = None
 
     @property
     def files(self) -> ChipFiles:
         """The same for `read_chip`; raises DesignError if they do not make up one chip."""
         return ChipFiles(
-            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
+            lef=self.lef,
+            def_file=self.def_,
+            bookshelf=self.bookshelf,
+            protobuf=self.protobuf,
+            plc=self.plc,
+            verilog=self.verilog,
         )
 
 

@@ -285,7 +285,8 @@ class _Files:
                 if not keys or keys[0] != 0:
                     raise file.expected("'key : value'", words)
                 # The first of several values counts (Sitesymmetry : X Y).
-                row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in zip(keys, [*keys[1:], None])}
+                spans = zip(keys, [*keys[1:], None], strict=True)
+                row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in spans}
                 if {"subroworigin", "numsites"} <= row.keys():
                     self.read_subrow(file, row)
             elif not file.is_count(words):

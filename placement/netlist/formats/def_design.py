@@ -58,8 +58,8 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
     if not (file.nets.component >= 0).any():
         raise DesignError(
             f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
-            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as a flat "
-            "protobuf beside it"
+            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as "
+            "structural Verilog (--verilog) or a flat protobuf beside it"
         )
     masters = _masters(file, technology)
     ports = np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))

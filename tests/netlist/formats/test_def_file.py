@@ -179,7 +179,10 @@ def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
 
 
 HARMLESS = {
-    "net twice": (DEF.replace("- q ( mem", "- o ( mem"), ":53: 1 nets with the name of another one: each is a net of its own: o"),
+    "net twice": (
+        DEF.replace("- q ( mem", "- o ( mem"),
+        ":53: 1 nets with the name of another one: each is a net of its own: o",
+    ),
     "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first one counts: clk"),
     "too few": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), "are read: COMPONENTS with 5, declared 6"),
     "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections with another number of entries than declared"),
