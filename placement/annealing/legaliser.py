@@ -28,6 +28,7 @@ PATIENCE = 10
 """Attempts for each macro, of which none gains, before they end."""
 MOST_TAKEN_UP = 8
 """Macros at once."""
+FIRST_COMPARISONS = 10**7
 COMPARISONS = 10**9
 """Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
@@ -114,6 +115,8 @@ def legalise(
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
+    if _need_more_than_there_is(boxes):
+        raise Infeasible
     if boxes.channel is not None:
         return _with_channels(boxes)
     found = [in_order(boxes, _off_obstacles(boxes))]
@@ -129,6 +132,20 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
     if best is None:
         best = _packed(boxes)
     return None if best is None else _improved(boxes, best)
+
+
+def _need_more_than_there_is(boxes: Boxes) -> bool:
+    """Whether macros with half of the distance that they keep, or with their halos, cover more than their limits."""
+    count = boxes.movable
+    if count == 0:
+        return False
+    spacing = np.broadcast_to(boxes.spacing[:, :count].min(axis=1, keepdims=True) / 2, (2, count))
+    for around in (spacing, boxes.halo[:, :count]):
+        half = np.stack([size[:count] for _, size in boxes.axes]) / 2 + around
+        room = (boxes.high + half).max(axis=1) - (boxes.low - half).min(axis=1)
+        if (4 * half.prod(axis=0)).sum() > room.prod() * (1 + TOLERANCE):
+            return True
+    return False
 
 
 def _off_obstacles(boxes: Boxes) -> Boxes | None:
@@ -168,12 +185,15 @@ def _packed(boxes: Boxes) -> Centres | None:
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
-    for seed in range(SEARCHES):
-        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
+    for seed, comparisons in enumerate([FIRST_COMPARISONS, *[COMPARISONS] * SEARCHES]):
+        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), comparisons, max(0, seed - 1))
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-    exact = packed_exactly(boxes, seconds=EXACT_SECONDS)
-    return None if exact is None else tightened(boxes, exact)
+        # What is not found soon is often not there, which long searches do not show.
+        exact = packed_exactly(boxes, seconds=EXACT_SECONDS) if seed == 0 else None
+        if exact is not None:
+            return tightened(boxes, exact)
+    return None
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
