@@ -109,7 +109,10 @@ def _whitespace(design: Design, placement: Placement, channel: float) -> tuple[f
 
 
 def kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """Lower left and upper right corners of the hard macros with what they keep free, float64 [H, 2], within the canvas."""
+    """Lower left and upper right corners of the hard macros and what they keep free, float64 [H, 2], within the canvas.
+
+    That is the halo, or half the design's spacing if that is more.
+    """
     hard = design.netlist.hard
     turned = (placement.orientation[hard] >= 4)[:, None]
     sides = np.stack([design.netlist.width[hard], design.netlist.height[hard]], axis=1)
