@@ -30,31 +30,27 @@ class SourceOptions:
 
     Attributes:
         lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --protobuf or --verilog its floorplan is sufficient
+        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
+        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
         bookshelf: .aux file
         protobuf: Circuit Training's netlist before clustering
         plc: placement file with the canvas of a protobuf without DEF
-        verilog: netlist that synthesis wrote, where the DEF file has none
     """
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
+    verilog: tuple[str, ...] = ()
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
-    verilog: str | None = None
 
     @property
     def files(self) -> ChipFiles:
         """The same for `read_chip`; raises DesignError if they do not make up one chip."""
         return ChipFiles(
-            lef=self.lef,
-            def_file=self.def_,
-            bookshelf=self.bookshelf,
-            protobuf=self.protobuf,
+            lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
             plc=self.plc,
-            verilog=self.verilog,
-        )
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
