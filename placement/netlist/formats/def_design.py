@@ -61,7 +61,7 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
         raise DesignError(
             f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
             "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as Verilog "
-            "(--verilog) or as a flat protobuf beside it"
+            "or as a flat protobuf beside it"
         )
     masters = _masters(file, technology)
     ports = np.flatnonzero(~np.isin(file.pins.use, SUPPLY))

@@ -113,6 +113,7 @@ def test_the_whole_way(tmp_path: Path) -> None:
     assert tuple(legality(design, placement)) == (0, 0)
     text = export_placement(design, placement, out, form="def").data.decode()
     assert re.search(r"^- u0/ram BANK \+ FIXED \( \d+ \d+ \) \w+ ;$", text, re.MULTILINE)
+    assert r"- z\[0\] + NET z\[0\]" in text
     assert len(read_flat(out).netlist.ports) == 5
 
 
@@ -120,9 +121,18 @@ def test_macros_of_the_floorplan_keep_their_places(tmp_path: Path) -> None:
     flat = read(tmp_path, text=floorplan({"u0/ram": "BANK + FIXED ( 10000 20000 ) N", "tap": "BUF + FIXED ( 0 0 ) N"}))
     ram = flat.netlist.names.index("u0/ram")
     assert flat.placement.fixed[ram] and (flat.placement.x[ram], flat.placement.y[ram]) == (20, 35)
+    assert any("tap" in notice for notice in flat.notices)
     assert sorted(map(sorted, ends(flat))) == sorted(map(sorted, EXPECTED))
     with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that the netlist does not have: other"):
         read(tmp_path, text=floorplan({"other": "BANK"}))
+
+
+def test_a_netlist_belongs_to_one_chip(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    with pytest.raises(DesignError, match="verilog needs a floorplan"):
+        import_design(verilog=[files["verilog"]])
+    with pytest.raises(DesignError, match="verilog and protobuf are two netlists"):
+        import_design(verilog=[files["verilog"]], protobuf="x", def_file=files["def"])
 
 
 def test_positions_and_dotted_widths(tmp_path: Path) -> None:
