@@ -23,6 +23,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
 from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
+from placement.netlist.pin_tracks import macro_grids_on_tracks
 from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
@@ -54,8 +55,8 @@ class ConstraintSettings:
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
         channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule.
-        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), the routing tracks,
-            nothing, or a grid in the files' coordinates.
+        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), a grid on which the pins
+            of each layer lie on its routing tracks, nothing, or a grid in the files' coordinates.
         any_orientation: whether macros may have any orientation, whatever the LEF file allows.
     """
 
@@ -83,12 +84,15 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """
     chosen = settings or ConstraintSettings()
     notices, halo = _missing_rows(flat), _halos(flat, chosen)
+    grids = macro_grids_on_tracks(flat, notices) if chosen.snap == "tracks" else ()
+    all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
     constraints = Constraints(
         halo=halo,
         blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
         orientations=_orientations(flat, chosen, notices),
-        grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
+        grid=snap_grid(flat.floorplan, flat.technology, "manufacturing" if all_have_grids else chosen.snap),
+        macro_grids=grids,
         port_keepout=chosen.port_keepout,
         spacing=_spacing(flat, chosen, halo, notices),
         channel=chosen.channel,
@@ -107,7 +111,13 @@ def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constrai
         dataclasses.replace(region, nodes=np.sort(number[region.nodes][number[region.nodes] >= 0]))
         for region in constraints.regions
     ]
-    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=tuple(regions))
+    grids = [
+        dataclasses.replace(one, nodes=np.sort(number[one.nodes][number[one.nodes] >= 0]))
+        for one in constraints.macro_grids
+    ]
+    return dataclasses.replace(
+        constraints, halo=halo, orientations=orientations, regions=tuple(regions), macro_grids=tuple(grids)
+    )
 
 
 def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
