@@ -46,9 +46,9 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     """Gives every movable hard macro in turn its cheapest orientation, until no macro has a cheaper one.
 
     This is coordinate descent on the exact cost, Circuit Training's last step. Only the three orientations with the
-    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them and its corner is then on its grid, so nothing
-    moves and what was legal stays legal. The result never costs more than `placement` under `weights`. Raises
-    DesignError where `placement` is not a whole placement of `design`.
+    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them and its corner
+    is then on its grid, so nothing moves and what was legal stays legal. The result never costs more than `placement`
+    under `weights`. Raises DesignError where `placement` is not a whole placement of `design`.
     """
     cost = IncrementalCost(design, placement, weights=weights)
     macros = [int(node) for node in design.placing_order if not placement.fixed[node]]

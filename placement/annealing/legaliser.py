@@ -258,7 +258,9 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
     if grid <= 0:
         return own
     if design.constraints.macro_grids:
-        raise DesignError(f"grid={grid:g}: the design's macros have grids of their own, on which their pins are on tracks")
+        raise DesignError(
+            f"grid={grid:g}: the design's macros have grids of their own, on which their pins are on tracks"
+        )
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(
@@ -323,9 +325,7 @@ def boxes_of(
     )
 
 
-def _edges(
-    design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid, own_pitch: np.ndarray
-) -> np.ndarray:
+def _edges(design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid, own_pitch: np.ndarray) -> np.ndarray:
     """As `Boxes.edges`: for macros of these sides, [2, M], whose boxes have these sizes on the grid.
 
     Macros may be moved up within their boxes, by less than `own_pitch` [2, M], and still abut the edge.

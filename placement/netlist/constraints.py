@@ -87,7 +87,9 @@ class MacroGrid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", frozen(self.nodes, np.int32).reshape(-1))
         if len(self.grids) != _ORIENTATIONS:
-            raise DesignError(f"macro_grids: {len(self.grids)} grids; must be {_ORIENTATIONS}, one for each orientation")
+            raise DesignError(
+                f"macro_grids: {len(self.grids)} grids; must be {_ORIENTATIONS}, one for each orientation"
+            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -154,11 +156,7 @@ class Constraints:
             if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
                 raise DesignError(f"{what}: every node must be in [0, {nodes})")
         object.__setattr__(self, "macro_grids", tuple(self.macro_grids))
-        gridded = np.concatenate([np.zeros(0, np.int32), *(one.nodes for one in self.macro_grids)])
-        if len(gridded) and not (0 <= gridded.min() <= gridded.max() < len(self.halo)):
-            raise DesignError(f"macro_grids: every node must be in [0, {len(self.halo)})")
-        if len(np.unique(gridded)) < len(gridded):
-            raise DesignError("macro_grids: a macro has two grids")
+        _check_macro_grids(self.macro_grids, len(self.halo))
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -230,7 +228,7 @@ class Constraints:
         return self.grid if own is None else own.grids[orientation]
 
     def corner_grids(self, nodes: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pitch and offset of the grids of some nodes (int [K]) in orientations (int [K]): float64 [2, K] each, x and y."""
+        """Pitch and offset of the grids of nodes (int [K]) in orientations (int [K]), float64 [2, K] each, x and y."""
         common = np.array(self.grid.axes)[:, :, None]
         found = np.tile(common, (1, 1, len(nodes)))  # [2 (x, y), 2 (pitch, offset), K]
         for one in self.macro_grids:
@@ -248,6 +246,14 @@ class Constraints:
         preferred = _PREFERRED[orientation]
         allowed = self.orientations[:, None] >> preferred & 1
         return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def _check_macro_grids(grids: tuple[MacroGrid, ...], nodes: int) -> None:
+    gridded = np.concatenate([np.zeros(0, np.int32), *(one.nodes for one in grids)])
+    if len(gridded) and not (0 <= gridded.min() <= gridded.max() < nodes):
+        raise DesignError(f"macro_grids: every node must be in [0, {nodes})")
+    if len(np.unique(gridded)) < len(gridded):
+        raise DesignError("macro_grids: a macro has two grids")
 
 
 def check_rectangles(what: str, rectangles: np.ndarray) -> None:

@@ -84,13 +84,14 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """
     chosen = settings or ConstraintSettings()
     notices, halo = _missing_rows(flat), _halos(flat, chosen)
-    grids = macro_grids_on_tracks(flat, notices) if chosen.snap == "tracks" else ()
+    orientations = _orientations(flat, chosen, notices)
+    grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
     all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
     constraints = Constraints(
         halo=halo,
         blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
-        orientations=_orientations(flat, chosen, notices),
+        orientations=orientations,
         grid=snap_grid(flat.floorplan, flat.technology, "manufacturing" if all_have_grids else chosen.snap),
         macro_grids=grids,
         port_keepout=chosen.port_keepout,

@@ -231,12 +231,8 @@ def _joined(
     )
     regions = _renumbered(constraints.regions, number)
     notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
-    grids = tuple(
-        dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids
-    )
-    joined = dataclasses.replace(
-        constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids
-    )
+    grids = tuple(dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids)
+    joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
     return design, joined, (notice,) if scattered else ()
 
 

@@ -26,7 +26,10 @@ COARSEST = 2.0
 """µm: layers whose tracks repeat together only with a longer period are not aligned together."""
 _MOST_LINES = 10_000
 """Tracks in a period of a layer; of one with more, the first pattern counts."""
-_DIRECTIONS = (LayerDirection.VERTICAL, LayerDirection.HORIZONTAL)  # of the layers whose tracks have positions in x, in y
+_DIRECTIONS = (
+    LayerDirection.VERTICAL,
+    LayerDirection.HORIZONTAL,
+)  # of the layers whose tracks have positions in x, in y
 
 
 class _Lines(NamedTuple):
@@ -53,11 +56,16 @@ class _Chosen(NamedTuple):
     off: dict[str, int]
 
 
-def macro_grids_on_tracks(flat: FlatDesign, notices: list[str]) -> tuple[MacroGrid, ...]:
+def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: list[str]) -> tuple[MacroGrid, ...]:
     """The grids of the hard macros whose masters are known, relative to the core's corner.
 
     On an axis that no pin's layer concerns, corners lie on the database units and the manufacturing grid. Notices name
-    the layers, and the masters of which some pins cannot be on tracks.
+    the layers, and the masters of which some pins cannot be on tracks in an orientation that they may have.
+
+    Args:
+        flat: the design before clustering.
+        orientations: uint8 [N], the set of allowed orientations of each node.
+        notices: the notices are added to it.
     """
     netlist, plan, technology = flat.netlist, flat.floorplan, flat.technology
     lines = [_lines(flat, direction) for direction in _DIRECTIONS]
@@ -66,28 +74,35 @@ def macro_grids_on_tracks(flat: FlatDesign, notices: list[str]) -> tuple[MacroGr
         name = flat.master_names[flat.master[node]] if flat.master[node] >= 0 else ""
         if name in technology.masters:
             nodes_of[name].append(node)
-    found, aligned = [], set[str]()
+    found, aligned, failed = [], set[str](), set[str]()
     for name, nodes in nodes_of.items():
-        master, grids, worst = technology.masters[name], [], Counter[str]()
-        counts = _pins_on(master)
+        master, grids = technology.masters[name], list[SnapGrid]()
+        counts, off = _pins_on(master), defaultdict[str, dict[Orientation, int]](dict)
         for turn in Orientation:
             axes = [_chosen(master, turn, axis, lines[axis], plan) for axis in (0, 1)]
             grids.append(_grid(axes, plan))
-            for one in axes:
-                worst |= Counter(one.off)
-                aligned |= {layer for layer, off in one.off.items() if not off}
-        for layer, off in worst.items():
-            if off:
-                first = netlist.names[nodes[0]]
+            for layer, pins in [item for one in axes for item in one.off.items()]:
+                if (orientations[nodes] >> turn & 1).any():
+                    off[layer][turn] = pins
+        what = f"of {name!r} ({len(nodes)} macros, first: {netlist.names[nodes[0]]!r})"
+        for layer, by_turn in off.items():
+            wrong = [turn for turn, pins in by_turn.items() if pins]
+            upright = [turn for turn in by_turn if not turn.swaps_sides]
+            (failed if {*wrong} & {*upright} else aligned).add(layer)
+            if wrong:
+                where = "" if len(wrong) == len(by_turn) else f" in {', '.join(turn.name for turn in wrong)}"
                 notices.append(
-                    f"{off} of {counts[layer]} pins on {layer} of {name!r} ({len(nodes)} macros, first: {first!r}) "
-                    "cannot be on the tracks of their layer together with the others"
+                    f"{max(by_turn.values())} of {counts[layer]} pins on {layer} {what} cannot be on the tracks of "
+                    f"their layer together with the others{where}"
                 )
         for layer in sorted(counts.keys() - lines[0].keys() - lines[1].keys()):
-            notices.append(f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan gives {layer} none")
+            notices.append(
+                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan gives {layer} none"
+            )
         found.append(MacroGrid(np.array(nodes), tuple(grids)))
-    if aligned:
-        notices.append(f"macros are snapped so that their pins lie on the tracks of {', '.join(sorted(aligned))}")
+    if aligned - failed:
+        layers = ", ".join(sorted(aligned - failed))
+        notices.append(f"macros are snapped so that their pins lie on the tracks of {layers}")
     return tuple(found)
 
 
@@ -115,9 +130,7 @@ def _pins_on(master: Master) -> Counter[str]:
     return Counter(layer for pin in master.pins if pin.is_signal for layer in pin.shapes)
 
 
-def _layers(
-    master: Master, turn: Orientation, axis: int, lines: Mapping[str, _Lines], units: float
-) -> list[_Layer]:
+def _layers(master: Master, turn: Orientation, axis: int, lines: Mapping[str, _Lines], units: float) -> list[_Layer]:
     """The layers of a master's signal pins with tracks on an axis, that with the most pins first."""
     size = np.array([master.width, master.height])
     matrix = TURN[turn].reshape(2, 2)
@@ -130,9 +143,10 @@ def _layers(
             centres = (shapes[:, :2] + shapes[:, 2:] - size) / 2
             at = (centres @ matrix.T + half)[:, axis] * units
             period, tracks = lines[layer]
-            # rounded so that corners lie on database units; 1e-6: what is half a unit but for rounding
-            corners = np.floor(np.subtract.outer(tracks, at) + 0.5 + 1e-6).astype(np.int64) % period
-            suits[layer].update(np.unique(corners).tolist())
+            exact = np.subtract.outer(tracks, at)
+            # corners on database units, within half a unit; 1e-6: half but for rounding
+            near = np.stack((np.floor(exact + 0.5 + 1e-6), np.ceil(exact - 0.5 - 1e-6)))
+            suits[layer].update(np.unique(near.astype(np.int64) % period).tolist())
             pins[layer] += 1
     return [_Layer(name, count, lines[name].period, suits[name]) for name, count in pins.most_common()]
 

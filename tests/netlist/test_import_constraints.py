@@ -232,8 +232,12 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
     assert mine.nodes.tolist() == [first, second]
     assert found.port_keepout == 7.0
     assert (found.orientations == 255).all()
-    # tracks of M2 (vertical) stand at 0.1 + n · 0.4 and of M1 at 0.05 + n · 0.2 µm; the core begins at (1, 4)
-    assert found.grid == SnapGrid(0.4, 0.2, 0.3, 0.05)
+    # tracks of M2 (vertical) are at 0.1 + n · 0.4 and its pin is at 8.5 in the macro; the core begins at (1, 4). The
+    # corner of FN, with the pin at 1.5, is 0.2 further. In y there is no pin on M1, so the manufacturing grid remains.
+    (own,) = found.macro_grids
+    assert own.nodes.tolist() == [first, second]
+    assert own.grids[:2] == (SnapGrid(0.4, 0.005, 0.2, 0.0), SnapGrid(0.4, 0.005, 0.0, 0.0))
+    assert found.grid == SnapGrid(0.005, 0.005)
     assert constraints_of(flat, ConstraintSettings(snap="none"))[0].grid == SnapGrid()
     own = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.7, 0.0, 0.2, 0.0)))[0].grid
     assert own == SnapGrid(0.7, 0.0, 0.6, 0.0)  # 0.2 − 1 + 2 · 0.7
