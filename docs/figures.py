@@ -60,7 +60,9 @@ KEPT = {  # picture → where it is from; its data is not in the repository
     "ariane_curves.png": "three trainings of an hour: docs/experiments/training.md",
     "chip_cost.svg": "drawn by hand",
     "engine.svg": "drawn by hand",
+    "rule_channel.svg": "drawn by hand",
     "sweep_optuna.png": "a sweep with hydra-optuna-sweeper: docs/how-to/sweep.md",
+    "tidiness.svg": "drawn by hand",
     "target_density.png": "two searches with and without a target density: docs/experiments/costs.md",
     "view_flat.png": "a full evaluation in the window: docs/how-to/view.md",
 }

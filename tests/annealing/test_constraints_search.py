@@ -130,7 +130,8 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
     annealer = Annealer(design, start.placement, config=AnnealConfig(rotate=True), seed=1)
     annealer.run(60_000, 0.01)
     tallies = annealer.tallies
-    assert all(tallies[move].evaluated > 0 for move in MOVES), {move: tallies[move] for move in MOVES}
+    moves = [move for move in MOVES if not move.startswith("tidy_")]  # those are for costs with tidiness
+    assert all(tallies[move].evaluated > 0 for move in moves), {move: tallies[move] for move in moves}
     assert clean(design, annealer.placement)
     assert oracle.is_legal(design, annealer.placement)
 
