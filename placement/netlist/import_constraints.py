@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -29,6 +29,8 @@ from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
+_MOST_NAMED = 3
+"""Macros of a guide in its notice."""
 _MISSING = 0.01
 """The share of the core without rows that is worth a notice."""
 Snap = Literal["manufacturing", "tracks", "none"]
@@ -50,7 +52,7 @@ class ConstraintSettings:
 
     Attributes:
         halo: x and y of every macro, which replace the files' halos; None: those of the files.
-        halos: pattern (`*`) of names → x and y; a later one replaces an earlier one.
+        halos: name of a master, or pattern (`*`) of names → x and y; a later one replaces an earlier one.
         blockages: added to those of the files.
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
@@ -83,7 +85,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
             snap to, or as `Constraints`.
     """
     chosen = settings or ConstraintSettings()
-    notices, halo = _missing_rows(flat), _halos(flat, chosen)
+    notices = _missing_rows(flat)
+    halo = _halos(flat, chosen, notices)
     orientations = _orientations(flat, chosen, notices)
     grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
     all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
@@ -121,16 +124,26 @@ def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constrai
     )
 
 
-def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
+def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     netlist, plan = flat.netlist, flat.floorplan
     halo = np.zeros((netlist.num_nodes, 2))
     if settings.halo is None:
         halo[plan.halo_node] = np.maximum(plan.halo[:, :2], plan.halo[:, 2:])
+        uneven = int((plan.halo[:, :2] != plan.halo[:, 2:]).any(axis=1).sum())
+        if uneven:
+            notices.append(
+                f"{uneven} halos differ between left and right, or bottom and top: macros keep the larger on both "
+                "sides, cells in a full evaluation that of each side"
+            )
     else:
         halo[netlist.hard] = settings.halo
     names = hard_names(netlist)
+    masters = defaultdict[str, list[int]](list)
+    for node in netlist.hard.tolist():
+        if flat.master[node] >= 0:
+            masters[flat.master_names[flat.master[node]]].append(node)
     for pattern, sides in settings.halos.items():
-        halo[matching(names, pattern, "halo")] = sides
+        halo[masters.get(pattern) or matching(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
 
 
@@ -168,7 +181,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
         if blockage.layer:
             left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
         elif blockage.is_soft or blockage.density is not None:
-            left_out["soft or partial placement blockages are left out: they stop cells, not macros"] += 1
+            left_out[_about_cells(blockage)] += 1
         elif blockage.node < 0:
             shapes.append(blockage.rectangles)
         elif fixed[blockage.node]:
@@ -178,6 +191,17 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
     notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
+
+
+def _about_cells(blockage: Blockage) -> str:
+    """What becomes of a soft or partial placement blockage."""
+    if blockage.node >= 0:
+        return "soft or partial placement blockages of components are left out: they stop cells, not macros"
+    if blockage.density is None:
+        return "soft placement blockages stop no macros; a full evaluation places no cell there"
+    return (
+        f"partial placement blockages stop no macros; a full evaluation lets cells cover {blockage.density:.0%} of them"
+    )
 
 
 def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
@@ -233,7 +257,7 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
         macros = region.nodes[flat.netlist.kind[region.nodes] == 0]
         rectangles = _on_canvas(region.rectangles, flat.floorplan.core)
         if region.is_guide:
-            notices.append(f"region {region.name!r} is left out: a guide is not binding")
+            notices.append(_about_guide(flat, region, macros))
         elif not len(macros) and not region.is_exclusive:
             notices.append(f"region {region.name!r} is left out: no macro belongs to it")
         elif len(rectangles):
@@ -242,6 +266,17 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
             name = flat.netlist.names[macros[0]]
             raise DesignError(f"region {region.name!r} lies outside of the core, so its macro {name!r} has no place")
     return found
+
+
+def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
+    """What becomes of a guide (DEF REGION of TYPE GUIDE): a preference, which the user may make binding."""
+    said = f"region {region.name!r} is left out: a guide is not binding"
+    if not len(macros):
+        return said
+    some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
+    more = ",…" if len(macros) > _MOST_NAMED else ""
+    boxes = ";".join(",".join(f"{side:g}" for side in box) for box in region.rectangles.tolist())
+    return f"{said}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
 
 
 def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:

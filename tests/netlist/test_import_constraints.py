@@ -146,8 +146,10 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     told = " ".join(notices)
     for words in (
         "1 routing blockages",
-        "2 soft or partial",
-        "'wish' is left out: a guide",
+        "1 soft placement blockages stop no macros; a full evaluation places no cell there",
+        "1 partial placement blockages stop no macros; a full evaluation lets cells cover 40% of them",
+        "'wish' is left out: a guide is not binding; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
+        "1 halos differ between left and right, or bottom and top: macros keep the larger on both sides",
         "'cells' is left out: no macro",
     ):
         assert words in told
@@ -239,6 +241,8 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
     assert own.grids[:2] == (SnapGrid(0.4, 0.005, 0.2, 0.0), SnapGrid(0.4, 0.005, 0.0, 0.0))
     assert found.grid == SnapGrid(0.005, 0.005)
     assert constraints_of(flat, ConstraintSettings(snap="none"))[0].grid == SnapGrid()
+    of_master, _ = constraints_of(flat, ConstraintSettings(halos={"RAM": (2, 3), "mem[1]": (1, 1)}))
+    assert of_master.halo[[first, second]].tolist() == [[2, 3], [1, 1]]
     own = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.7, 0.0, 0.2, 0.0)))[0].grid
     assert own == SnapGrid(0.7, 0.0, 0.6, 0.0)  # 0.2 − 1 + 2 · 0.7
 
