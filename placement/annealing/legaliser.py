@@ -24,8 +24,11 @@ from placement.netlist.geometry import clipped, complement
 
 ATTEMPTS = 600
 """At putting some macros back in another order."""
+PATIENCE = 10
+"""Attempts for each macro, of which none gains, before they end."""
 MOST_TAKEN_UP = 8
 """Macros at once."""
+FIRST_COMPARISONS = 10**7
 COMPARISONS = 10**9
 """Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
@@ -115,18 +118,48 @@ def legalise(
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
+    if _need_more_than_there_is(boxes):
+        raise Infeasible
     if boxes.channel is not None:
         return _with_channels(boxes)
-    found = [in_order(boxes)]
+    found = [in_order(boxes, _off_obstacles(boxes))]
+    seen = set[bytes]()
     for order in _orders(boxes):
         if boxes.movable > MANY and any(one is not None for one in found):
             break
         placed = _nearest(boxes, order)
-        found.append(None if placed is None else tightened(boxes, placed))
+        if placed is not None and (key := np.stack(placed).tobytes()) not in seen:
+            seen.add(key)
+            found.append(tightened(boxes, placed))
     best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
     if best is None:
         best = _packed(boxes)
     return None if best is None else _improved(boxes, best)
+
+
+def _need_more_than_there_is(boxes: Boxes) -> bool:
+    """Whether macros with half of the distance that they keep, or with their halos, cover more than their limits."""
+    count = boxes.movable
+    if count == 0:
+        return False
+    spacing = np.broadcast_to(boxes.spacing[:, :count].min(axis=1, keepdims=True) / 2, (2, count))
+    for around in (spacing, boxes.halo[:, :count]):
+        half = np.stack([size[:count] for _, size in boxes.axes]) / 2 + around
+        room = (boxes.high + half).max(axis=1) - (boxes.low - half).min(axis=1)
+        if (4 * half.prod(axis=0)).sum() > room.prod() * (1 + TOLERANCE):
+            return True
+    return False
+
+
+def _off_obstacles(boxes: Boxes) -> Boxes | None:
+    """The boxes, each on the position nearest to it that is free of what is fixed; None where that is where they are.
+
+    The side of an obstacle on which a box can be is so decided, which no order of the given centres shows.
+    """
+    centres = _nearest(boxes, np.arange(boxes.movable), among=boxes.movable)
+    if centres is None or boxes.displacement(*centres).sum() < TOLERANCE:
+        return None
+    return boxes.moved_to(*centres)
 
 
 def _with_channels(boxes: Boxes) -> Centres | None:
@@ -155,22 +188,27 @@ def _packed(boxes: Boxes) -> Centres | None:
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
-    for seed in range(SEARCHES):
-        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
+    for seed, comparisons in enumerate([FIRST_COMPARISONS, *[COMPARISONS] * SEARCHES]):
+        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), comparisons, max(0, seed - 1))
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-    exact = packed_exactly(boxes, seconds=EXACT_SECONDS)
-    return None if exact is None else tightened(boxes, exact)
+        # What is not found soon is often not there, which long searches do not show.
+        exact = packed_exactly(boxes, seconds=EXACT_SECONDS) if seed == 0 else None
+        if exact is not None:
+            return tightened(boxes, exact)
+    return None
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
     """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
     generator = np.random.default_rng(0)
     count = boxes.movable
+    failed = 0  # in turn
     for _ in range(ATTEMPTS * MANY // max(count, MANY)):
         moved = boxes.displacement(*centres)
-        if moved.sum() < TOLERANCE:
+        if moved.sum() < TOLERANCE or failed > PATIENCE * count:
             break
+        failed += 1
         centre = generator.choice(count, p=moved / moved.sum())
         near = np.abs(centres[0] - boxes.x[centre]) + np.abs(centres[1] - boxes.y[centre])
         near[centre] = -1.0
@@ -180,6 +218,7 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
             taken = np.concatenate([[centre], taken[taken != centre]])
         placed = _nearest(boxes, taken, centres)
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
+            failed = 0
             centres = placed if boxes.channel is not None else _tightened_around(boxes, placed, taken)
     return centres if boxes.channel is not None else tightened(boxes, centres)
 
@@ -217,16 +256,18 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
     return [np.lexsort(key) for key in keys]
 
 
-def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> Centres | None:
+def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, among: int = 0) -> Centres | None:
     """Each macro in turn on the nearest position that is still free; None where there is none.
 
-    Macros that are not in `order` are where `others` has them.
+    Macros that are not in `order` are where `others` has them. Boxes before number `among` are in nobody's way.
     """
     now = boxes._replace(x=boxes.x.copy(), y=boxes.y.copy()) if others is None else boxes.moved_to(*others)
     placed_boxes = np.ones(len(now.x), dtype=bool)
     placed_boxes[order] = False
+    clear = boxes.concerns.copy() if among else boxes.concerns
+    clear[:, :among] = False
     for index in order:
-        found = _nearest_free(boxes, now, index, np.flatnonzero(placed_boxes & boxes.concerns[index]))
+        found = _nearest_free(boxes, now, index, np.flatnonzero(placed_boxes & clear[index]))
         if found is None:
             return None
         now.x[index], now.y[index] = found

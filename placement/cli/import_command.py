@@ -30,7 +30,8 @@ class SourceOptions:
 
     Attributes:
         lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --protobuf its floorplan is sufficient
+        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
+        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
         bookshelf: .aux file
         protobuf: Circuit Training's netlist before clustering
         plc: placement file with the canvas of a protobuf without DEF
@@ -38,6 +39,7 @@ class SourceOptions:
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
+    verilog: tuple[str, ...] = ()
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
@@ -46,8 +48,9 @@ class SourceOptions:
     def files(self) -> ChipFiles:
         """The same for `read_chip`; raises DesignError if they do not make up one chip."""
         return ChipFiles(
-            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
-        )
+            lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
+            plc=self.plc,
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from placement.netlist.technology import Technology
 _UTILIZATION = 0.7
 """The share that macros and cells cover of a core that no file gives."""
 _ORIENTATIONS = Orientation.__members__
+_SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 
 
 def read_bookshelf(
@@ -110,14 +111,15 @@ class _File:
         return False
 
     def miscounted(self, key: str, found: int) -> list[str]:
-        """A notice if the file declares another number of entries than were found, though no entry is missing."""
+        """A notice if the file declares another number of entries than were found."""
         declared = self.counts.get(key, found)
         return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
 
-    def check_count(self, key: str, found: int) -> None:
-        """Raises DesignError if the file declares another number of entries than were found."""
-        if self.counts.get(key, found) != found:
+    def check_count(self, key: str, found: int) -> list[str]:
+        """As `miscounted`; raises DesignError if the file has fewer entries than it declares."""
+        if self.counts.get(key, found) > found:
             raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
+        return self.miscounted(key, found)
 
 
 class _Files:
@@ -134,8 +136,11 @@ class _Files:
 
     def __init__(self, path: Path) -> None:
         aux = _File(path)
-        of = {suffix: _File(file) for suffix, file in _named(aux).items()}
+        named = _named(aux)
+        of = {suffix: _File(file) for suffix, file in named.items() if suffix in _SUFFIXES}
         self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
+        if others := [file.name for suffix, file in named.items() if suffix not in _SUFFIXES]:
+            self.notices.append(f"{aux.path}: {', '.join(others)} say nothing about places: they are passed over")
         self.positions_data = of["pl"].data if "pl" in of else None
         self.rows: list[tuple[float, ...]] = []
         self.read_nodes(of["nodes"])
@@ -187,7 +192,7 @@ class _Files:
             reject(file.path, [("duplicate node names", len(repeated), repeated[:SHOWN])])
         self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
         self.terminal = terminal > 0
-        file.check_count("numnodes", len(sizes))
+        self.notices += file.check_count("numnodes", len(sizes))
         self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
@@ -222,7 +227,7 @@ class _Files:
             reject(file.path, [("pins on nodes that do not exist", len(unknown), unknown[:SHOWN])])
         self.net_names, self.net_weight = [name for name, _, _ in nets], np.ones(len(nets))
         self.net_start = np.cumsum([0, *degree])
-        file.check_count("numnets", len(self.net_names))
+        self.notices += file.check_count("numnets", len(self.net_names))
         self.notices += file.miscounted("numpins", len(pins))
 
     def read_weights(self, file: _File) -> None:
@@ -276,16 +281,19 @@ class _Files:
             elif words[0] == "End":
                 row = None
             elif row is not None:
-                if len(words) % 3 or set(words[1::3]) != {":"}:
+                keys = [at - 1 for at, word in enumerate(words) if word == ":"]
+                if not keys or keys[0] != 0:
                     raise file.expected("'key : value'", words)
-                row |= zip(map(str.lower, words[::3]), words[2::3], strict=True)
+                # The first of several values counts (Sitesymmetry : X Y).
+                spans = zip(keys, [*keys[1:], None], strict=True)
+                row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in spans}
                 if {"subroworigin", "numsites"} <= row.keys():
                     self.read_subrow(file, row)
             elif not file.is_count(words):
                 raise file.expected("CoreRow", words)
         if row is not None:
             raise file.error("the file ends within a row; it seems to be cut")
-        file.check_count("numrows", count)
+        self.notices += file.check_count("numrows", count)
 
     def read_subrow(self, file: _File, row: dict[str, str]) -> None:
         """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""

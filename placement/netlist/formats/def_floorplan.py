@@ -101,14 +101,9 @@ def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
     """The rows of standard cells: all but those of the pad ring, whose sites have the class PAD.
 
     Raises:
-        DesignError: a row extends in both directions, or nothing shows how high a row is.
+        DesignError: nothing shows how high a row is.
     """
     rows = file.rows
-    both = np.flatnonzero(np.minimum(rows.count_x, rows.count_y) > 1)
-    if len(both):
-        first = int(both[0])
-        counts = f"{rows.count_x[first]} BY {rows.count_y[first]}"
-        raise DesignError(f"{file.path}: row {rows.names[first]!r} is {counts}; one of the two must be 1")
     kept = _of_cells(file, technology, notices)
     turned = rows.orientation >= Orientation.E
     across = rows.count_x >= rows.count_y

@@ -119,7 +119,7 @@ FAULTS = {
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
         "one row alone does not show its height",
     ),
-    "row in both directions": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "row 'r1' is 90 BY 2"),
+    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "rows above each other need a STEP"),
     "slanted die": (
         LEF,
         DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
