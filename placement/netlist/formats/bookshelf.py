@@ -31,9 +31,10 @@ def read_bookshelf(
 ) -> tuple[FlatDesign, bytes | None]:
     """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
 
-    A terminal no higher and no wider than a row is high is a port, a larger one a fixed macro; another node higher
-    than a row is a macro, the rest are standard cells. A missing `.scl` is replaced by rows within the box around
-    the fixed nodes, or in a square that nodes cover to 70% if that box is too small.
+    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port, a
+    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. Instead of a
+    missing `.scl` there are rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that
+    box is too small.
 
     Args:
         path: the `.aux` file.
@@ -52,6 +53,7 @@ def read_bookshelf(
     small = (files.width <= row_height) & (files.height <= row_height)
     kind = np.where(files.height > row_height, NodeKind.HARD, NodeKind.CELL)
     kind = np.where(files.terminal, np.where(small, NodeKind.PORT, NodeKind.HARD), kind).astype(np.int8)
+    kind[files.above] = NodeKind.PORT
     netlist = _netlist(files, kind, notices)
     rows, core = _rows(files, netlist, row_height, notices)
     low_x, low_y, high_x, high_y = files.fixed_box() or (core.x_low, core.y_low, core.x_high, core.y_high)
@@ -126,7 +128,7 @@ class _Files:
     """All files of a design as columns.
 
     Attributes:
-        index: name → node; width, height: float64 [N]; terminal: bool [N].
+        index: name → node; width, height: float64 [N]; terminal: bool [N]; above: bool [N], terminals above all rows.
         x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed, located: bool [N].
         net_start: int64 [E+1]; net_weight: float64 [E].
         pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
@@ -175,7 +177,7 @@ class _Files:
     def read_nodes(self, file: _File) -> None:
         """The `.nodes` file: name, width, height, and whether it is a terminal."""
         self.index: dict[str, int] = {}
-        sizes: list[tuple[float, float, bool]] = []
+        sizes: list[tuple[float, float, bool, bool]] = []
         repeated: list[tuple[int, str]] = []
         for words in file:
             if file.is_count(words):
@@ -187,11 +189,11 @@ class _Files:
             width, height = file.value(words[1], "the width"), file.value(words[2], "the height")
             if min(width, height) < 0:
                 raise file.error(f"node {words[0]!r} is {width:g} × {height:g}; must be at least 0")
-            sizes.append((width, height, len(words) == 4))
+            sizes.append((width, height, len(words) == 4, len(words) == 4 and words[3].lower() == "terminal_ni"))
         if repeated:
             reject(file.path, [("duplicate node names", len(repeated), repeated[:SHOWN])])
-        self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
-        self.terminal = terminal > 0
+        self.width, self.height, terminal, above = np.array(sizes, dtype=np.float64).reshape(-1, 4).T
+        self.terminal, self.above = terminal > 0, above > 0
         self.notices += file.check_count("numnodes", len(sizes))
         self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
@@ -266,6 +268,7 @@ class _Files:
                     self.orientation[node] = _ORIENTATIONS[word]
                 elif word.upper().startswith("/FIXED"):
                     self.fixed[node] = True
+                    self.above[node] |= word.upper() == "/FIXED_NI"
                 elif word != ":":
                     raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
         if unknown:

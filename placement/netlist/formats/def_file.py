@@ -255,12 +255,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
             a net connects a component that does not exist, no units or die area are given.
     """
     data, source = read_bytes(path)
-    return parse_def(path, data.removeprefix(codecs.BOM_UTF8), source)
-
-
-def parse_def(path: str | os.PathLike[str], text: bytes, source: SourceFile) -> DefFile:
-    """The same of the text of a DEF file, which messages call `path`; raises DesignError as `read_def`."""
-    data, sections, spaced = _parsed(path, text)
+    data, sections, spaced = _parsed(path, data.removeprefix(codecs.BOM_UTF8))
     findings = sections["findings"]
     reject(path, [finding for finding in findings if finding[0] in _FAULTS])
     header = sections["header"]

@@ -52,7 +52,7 @@ DefContents DefReader::read() {
   }
   finish_nets();
   for (Findings* found : {&duplicate_components_, &dangling_, &duplicate_pins_, &duplicate_nets_, &miscounted_,
-                          &shapeless_, &undeclared_, &wildcards_, &layerless_, &foreign_, &behind_}) {
+                          &shapeless_, &undeclared_, &wildcards_, &layerless_, &trackless_, &foreign_, &behind_}) {
     if (found->count) out_.findings.push_back(std::move(*found));
   }
   return std::move(out_);
@@ -209,12 +209,13 @@ void DefReader::tracks() {
   const std::int64_t count = lexer_.integer("the number of tracks");
   lexer_.expect("STEP");
   const std::int64_t step = lexer_.integer("the step");
-  if (count < 1 || step < 0 || (step == 0 && count > 1)) throw lexer_.error("TRACKS need a count and a step above 0");
+  const bool is_empty = count < 1 || step < 0 || (step == 0 && count > 1);
+  if (is_empty) trackless_.add(static_cast<std::int64_t>(begin), axis);
   bool in_layers = false;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (DefLexer::same(token, "LAYER")) {
       in_layers = true;
-    } else if (in_layers) {
+    } else if (in_layers && !is_empty) {
       out_.tracks.layer.push_back(out_.tracks.layers.intern(token));
       out_.tracks.is_x.push_back(axis == "X");
       out_.tracks.start.push_back(narrow(start));

@@ -83,6 +83,7 @@ class DefReader {
       shapeless_{"blockages without a shape: nothing is kept free"},
       undeclared_{"ports that NETS names and PINS does not: they are added"},
       wildcards_{"connections of signals to all components (*): they are left out"},
+      trackless_{"TRACKS without a count or step above 0: they are passed over"},
       layerless_{"TRACKS without a LAYER: they are passed over"},
       foreign_{"statements that say nothing about places, or are unknown: they are passed over"},
       behind_{"words behind END DESIGN: they are left out"};

@@ -109,11 +109,6 @@ FAULTS = {
         DEF.replace("r0 core 2000", "r0 core 90000").replace("r1 core 2000", "r1 core 90000"),
         "the rows span .* beyond the die of .* they must lie in it",
     ),
-    "unknown region": (
-        LEF,
-        DEF.replace("+ REGION left ;\nEND GROUPS", "+ REGION right ;\nEND GROUPS"),
-        "1 regions that do not exist: right of group rams",
-    ),
     "unknown site": (
         LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),

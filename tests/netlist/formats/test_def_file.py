@@ -155,7 +155,6 @@ FAULTS = {
     "section of no DEF": (DEF.replace("- u1 INV", "u1 INV"), "expected '-' or 'END COMPONENTS'"),
     "empty": ("", "the file ends without"),
     "open string": ('VERSION "5.8 ;', "no closing quote"),
-    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "TRACKS need a count and a step above 0"),
     "partial": (DEF.replace("PARTIAL 40", "PARTIAL 140"), "PARTIAL must be from 0 to 100"),
     "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "too few or too many points"),
 }
@@ -189,6 +188,7 @@ HARMLESS = {
     "no shape": (DEF.replace("SOFT RECT ( 0 0 ) ( 1000 1000 )", "SOFT"), ":37: 1 blockages without a shape"),
     "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports that NETS names and PINS does not: .* r"),
     "wildcard": (DEF.replace("POWER + ROUTED", "SIGNAL + ROUTED"), r"components \(\*\).*: VDD in net VDD"),
+    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "1 TRACKS without a count or step above 0.*: X"),
     "no layer": (DEF.replace("NETS 6", "TRACKS X 5 DO 9 STEP 2 ;\nNETS 6"), "1 TRACKS without a LAYER.*: X"),
     "statement": (DEF.replace("NETS 6", "IOFOO a b ;\nNETS 6"), ":48: 1 statements that say nothing .*: IOFOO"),
     "section": (
