@@ -175,7 +175,8 @@ def animated(path: Path) -> None:
     spent = [sum(IMPROVEMENTS[: number + 1]) for number in range(len(IMPROVEMENTS))]
     words = [f"search, {seconds:g} s" for seconds in spent]
     title = "Ariane: placed by a policy, improved by search"
-    animation.save_episode(path, design, first, title=title, improved=list(zip(words, later, strict=True)))
+    improvements = list(zip(words, later, strict=True))
+    animation.save_episode(path, design, first, title=title, improved=improvements, last_first=True)
 
 
 @functools.cache

@@ -36,7 +36,8 @@ SEARCHES = 4
 EXACT_SECONDS = 5.0
 """For the exact solution."""
 MANY = 500
-"""Movable macros, beyond which the first order that fits is taken, and attempts become fewer."""
+"""Movable macros, beyond which the first order that fits is taken without a linear program for all of them, and
+attempts become fewer."""
 CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
 """Sides of the limits, low or high, across and up."""
 MOST_AROUND = 24
@@ -122,11 +123,13 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
         raise Infeasible
     if boxes.channel is not None:
         return _with_channels(boxes)
+    if boxes.movable > MANY:
+        placed = next((one for order in _orders(boxes) if (one := _nearest(boxes, order)) is not None), None)
+        if placed is not None:
+            return _improved(boxes, placed)
     found = [in_order(boxes, _off_obstacles(boxes))]
     seen = set[bytes]()
-    for order in _orders(boxes):
-        if boxes.movable > MANY and any(one is not None for one in found):
-            break
+    for order in _orders(boxes) if boxes.movable <= MANY else ():
         placed = _nearest(boxes, order)
         if placed is not None and (key := np.stack(placed).tobytes()) not in seen:
             seen.add(key)
@@ -220,7 +223,7 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
             failed = 0
             centres = placed if boxes.channel is not None else _tightened_around(boxes, placed, taken)
-    return centres if boxes.channel is not None else tightened(boxes, centres)
+    return centres if boxes.channel is not None or count > MANY else tightened(boxes, centres)
 
 
 def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
