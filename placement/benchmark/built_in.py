@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placement.annealing.search import Watch
-from placement.benchmark.placer_process import Request
+from placement.benchmark.run_request import Request
 from placement.config import ConfigError, CostConfig
 from placement.evaluation.placements import has_macro_places
 from placement.evaluation.placers import PLACERS, Job
@@ -62,7 +62,7 @@ def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
         raise ConfigError(f"placers: {path}: cannot be imported: {error}") from None
     if not callable(found):
         raise ConfigError(f"placers: {path}: is {type(found).__name__}, instead of a callable")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _compared(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:

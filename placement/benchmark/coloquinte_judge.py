@@ -35,7 +35,7 @@ def is_installed() -> bool:
 
 
 def coloquinte_wirelength(folder: Path, design: Design, placement: Placement) -> float:
-    """µm: the half perimeters of the nets of 2 to 3,000 pins once coloquinte has placed the cells of an imported design.
+    """µm: the half perimeters of the nets of 2 to 3,000 pins once coloquinte has placed an imported design's cells.
 
     Raises DesignError where a macro is turned by 90°, which coloquinte is not asked to take.
     """

@@ -94,7 +94,7 @@ def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list
 
 
 def _run_all(jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event) -> list[dict[str, Any]]:
-    """The results of the jobs of one design, `config.parallel` at once, as they end; once stopped, of those that ended."""
+    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended."""
     known = [job.known(full=config.full) for job in jobs]
     waiting = [job for job, result in zip(jobs, known, strict=True) if result is None]
     found = [result for result in known if result is not None]

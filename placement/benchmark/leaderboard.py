@@ -140,8 +140,8 @@ def summary_table(results: Results, metric: str, title: str) -> Table:
     """The board as a table; its caption says what the scores are."""
     rows = board(results, metric)
     caption = (
-        f"score: interquartile mean of {metric.replace('_', ' ')} over that of {_baseline_text(results)}; lower is better; "
-        "intervals: stratified bootstrap; failed runs score infinity"
+        f"score: interquartile mean of {metric.replace('_', ' ')} over that of {_baseline_text(results)}; "
+        "lower is better; intervals: stratified bootstrap; failed runs score infinity"
     )
     return make_table(COLUMNS, map(_cells, rows), title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
@@ -169,7 +169,7 @@ def draw(folder: Path, results: Results, metric: str) -> None:
     axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
     for index, (placer, own) in enumerate(scores.items()):
         share = profile(list(own.values()), _THRESHOLDS)
-        look = {
+        look: dict[str, Any] = {
             "color": style.SERIES[index % len(style.SERIES)],
             "linestyle": ("-", "--", ":")[index // len(style.SERIES) % 3],
         }
@@ -221,7 +221,10 @@ def _draw_time(path: Path, results: Results) -> None:
     for index, placer in enumerate(dict.fromkeys(str(one["placer"]) for one in results)):
         values = quality_over_time(results, placer, times)
         known = np.isfinite(values)
-        look = {"color": style.SERIES[index % len(style.SERIES)], "marker": "o" if known.sum() == 1 else ""}
+        look: dict[str, Any] = {
+            "color": style.SERIES[index % len(style.SERIES)],
+            "marker": "o" if known.sum() == 1 else "",
+        }
         axes.plot(times[known], values[known], linewidth=1.8, label=placer, **look)
     axes.set(
         xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
@@ -233,14 +236,17 @@ def _draw_time(path: Path, results: Results) -> None:
     style.save_figure(figure, path)
 
 
-HEAD = """# Benchmark
-
-<!-- Written by `macro-placement benchmark page` from benchmarks/results/; change those, then run it again. -->
-
-Placers side by side on frozen [suites](how-to/benchmark-suites.md) of designs. Every run has a process of its own. Its CPU time is counted from the start of the process, with loading and compilation. A placement counts if it is legal and in time. [Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a pull request.
-
-A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. The last column is the probability that a run scores lower than one of the first placer on the same design.
-"""
+HEAD = (
+    "# Benchmark\n\n"
+    "<!-- Written by `macro-placement benchmark page` from benchmarks/results/; run it after changing those. -->\n\n"
+    "Placers side by side on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is its own process. "
+    "Its CPU time is counted from the start of the process, with loading and compilation. A placement counts if it is "
+    "legal and in time. [Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a "
+    "pull request.\n\n"
+    "A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its "
+    "interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. "
+    "The last column is the probability that a run scores lower than one of the first placer on the same design.\n"
+)
 
 
 def page(results: Results) -> str:

@@ -12,16 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from placement.benchmark.benchmark_config import BenchmarkConfig
-from placement.benchmark.placer_process import REQUEST_NAME, Request
+from placement.benchmark.built_in import BUILT_IN, import_placer
+from placement.benchmark.run_request import REQUEST_NAME, Request
 from placement.config import ConfigError
 from placement.netlist.errors import DesignError
 from placement.netlist.files import unpacked_bytes, write_whole
 from placement.netlist.load import DEF_NAME
 
-NAMES = (
-    "supplied", "random", "greedy", "search", "search_proxy", "mixed_size", "zero_shot", "policy", "policy+refine",
-    "fine_tuned", "ppo", "openroad", "dreamplace",
-)  # fmt: skip
 FIELDS = ("design", "def", "out", "seed", "seconds")
 INPUT_NAME, SCRIPT_NAME, OUTPUT_DEF = "input.def", "place.tcl", "placement.def"
 PARAMETERS_NAME = "parameters.json"
@@ -73,8 +70,6 @@ def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
 def _placer(text: str, seconds: float) -> Placer:
     placer = _timed(text, seconds)
     if ":" in placer.kind:
-        from placement.benchmark.built_in import import_placer
-
         import_placer(placer.kind)  # rejects it before anything starts
     elif placer.kind not in NAMES:
         raise ConfigError(
@@ -183,6 +178,8 @@ ADAPTERS: dict[str, Callable[[Path, Path, Sequence[str]], list[str]]] = {
     "dreamplace": _dreamplace,
 }
 """Programs of others, found on the PATH, by the names of their placers."""
+NAMES = (*BUILT_IN, *ADAPTERS)
+"""The placers that need no module or command of the user's."""
 
 
 def written_placement(folder: Path) -> Path:

@@ -42,7 +42,7 @@ def costs_of(design: Design, placement: Placement) -> dict[str, float]:
 
 
 class Judge:
-    """Scores placements of one design, whose folder is given; `full` asks for the full evaluation where it has cells."""
+    """Scores placements of a design, whose folder is given; `full` asks for the full evaluation where it has cells."""
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
