@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +47,10 @@ MOST_REASON = 300
 
 
 class Usage(NamedTuple):
-    """How a process ended, and what it used, with the processes that it waited for."""
+    """How a process ended, and what it used, with the processes that it waited for.
+
+    A negative status is the number of the signal that ended it.
+    """
 
     status: int
     cpu_seconds: float
@@ -112,7 +117,7 @@ def run(
     result = {**job.identity(), "status": "failed", "reason": None, "full": config.full, "scores": {}, "curve": []}
     try:
         words = arguments(job.placer, job.path.absolute(), job.seed, scratch.absolute(), config)
-        usage = run_process(words, scratch, WAIT_SHARE * job.placer.seconds + WAIT_SECONDS, stopped)
+        usage = run_process(words, scratch, stopped, cpu_seconds=limit_of(job.placer))
         if usage is None:
             return None
         result |= {"cpu_seconds": usage.cpu_seconds, "wall_seconds": usage.wall_seconds, "memory_mb": usage.memory_mb}
@@ -128,26 +133,37 @@ def run(
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
     job.result.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(job.result, json.dumps(result, indent=1) + "\n")
+    write_whole(job.result, result_text(result))
     if result["status"] == "ok":
         shutil.rmtree(scratch, ignore_errors=True)
     return result
 
 
-def run_process(words: list[str], folder: Path, deadline: float, stopped: threading.Event) -> Usage | None:
-    """Runs a process to its end, or kills it and what it started at the deadline (wall-clock seconds).
+def result_text(result: Mapping[str, Any]) -> str:
+    """A result as JSON, a line for each entry."""
+    lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
-    None once `stopped` is set. Raises DesignError where it cannot be started.
+
+def limit_of(placer: Placer) -> float:
+    """CPU seconds after which a run is late."""
+    return (1 + LATE_SHARE) * placer.seconds + LATE_SECONDS
+
+
+def run_process(words: list[str], folder: Path, stopped: threading.Event, *, cpu_seconds: float) -> Usage | None:
+    """Runs a process to its end, in a folder that gets its output.
+
+    Each of its processes ends a second after `cpu_seconds`, and all of them at a deadline by the clock on the wall.
+    None once `stopped` is set.
     """
+    deadline = WAIT_SHARE * cpu_seconds + WAIT_SECONDS
+    words = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(math.ceil(cpu_seconds) + 1), *words]
     begun = time.monotonic()
     with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
-        try:
-            process = subprocess.Popen(
-                words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])},
-            )  # fmt: skip
-        except OSError as error:
-            raise DesignError(f"{words[0]}: cannot be started: {error.strerror or error}") from None
+        process = subprocess.Popen(
+            words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])},
+        )  # fmt: skip
         hung, ended, usage = False, 0, None
         try:
             while not ended:
@@ -175,13 +191,13 @@ def _kill(group: int) -> None:
 
 def _ended(usage: Usage, placer: Placer, folder: Path) -> tuple[str, str | None]:
     """The status that a process's end gives its run, and why."""
+    if usage.cpu_seconds > limit_of(placer) or usage.status == -signal.SIGXCPU:
+        return "late", f"used {usage.cpu_seconds:.1f} CPU-s of {placer.seconds:g}"
     if usage.hung:
         return "failed", f"did not end within {usage.wall_seconds:.0f} s, and was killed"
     if usage.status != 0:
         lines = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return "failed", _short(f"exit status {usage.status}{': ' + lines[-1] if lines else ''}", folder)
-    if usage.cpu_seconds > (1 + LATE_SHARE) * placer.seconds + LATE_SECONDS:
-        return "late", f"used {usage.cpu_seconds:.1f} CPU-s of {placer.seconds:g}"
     return "ok", None
 
 
