@@ -43,6 +43,7 @@ def _build(design: Design) -> _native.Design:
         action_scale=design.action_scale,
         off_grid=design.off_grid,
         pdn_channel=design.own_pdn_channel,
+        spacing=design.constraints.spacing,
         bank=banks(netlist),
     )
     if design.constraints.any:

@@ -36,7 +36,7 @@ void bind_design(nb::module_& m) {
              InputVector<std::int32_t> net_pins, InputVector<double> initial_x, InputVector<double> initial_y,
              InputVector<std::int8_t> initial_orientation, InputVector<std::uint8_t> placed,
              InputVector<std::uint8_t> fixed, InputVector<std::int32_t> placing_order, int action_scale,
-             bool off_grid, double pdn_channel, InputVector<std::int32_t> bank) {
+             bool off_grid, double pdn_channel, double spacing, InputVector<std::int32_t> bank) {
             new (self) Design();
             self->canvas = Canvas{width,           height,
                                   columns,         rows,
@@ -61,13 +61,14 @@ void bind_design(nb::module_& m) {
             self->action_scale = action_scale;
             self->off_grid = off_grid;
             self->pdn_channel = pdn_channel;
+            self->spacing = spacing;
             self->bank = copied(bank);
           },
           nb::kw_only(), "width"_a, "height"_a, "columns"_a, "rows"_a, "routes_horizontal"_a, "routes_vertical"_a,
           "macro_routes_horizontal"_a, "macro_routes_vertical"_a, "smoothing"_a, "overlap_threshold"_a, "kind"_a,
           "node_width"_a, "node_height"_a, "pin_node"_a, "pin_dx"_a, "pin_dy"_a, "net_weight"_a, "net_start"_a,
           "net_pins"_a, "initial_x"_a, "initial_y"_a, "initial_orientation"_a, "placed"_a, "fixed"_a, "placing_order"_a,
-          "action_scale"_a, "off_grid"_a, "pdn_channel"_a, "bank"_a)
+          "action_scale"_a, "off_grid"_a, "pdn_channel"_a, "spacing"_a, "bank"_a)
       .def(
           "constrain",
           [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,

@@ -138,6 +138,7 @@ struct Design {
   bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
   std::vector<std::int32_t> bank;  // [N] hard macros with one number belong together; −1 and none: alone
   double pdn_channel = 0;  // µm around hard macros that cells keep free for the power grid
+  double spacing = 0;  // µm between movable macros that searches keep by default; no constraint
   Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;
