@@ -4,7 +4,8 @@ As `rliable` defines them (Agarwal, Schwarzer, Castro, Courville, Bellemare: "De
 the statistical precipice", NeurIPS 2021), here for scores of which less is better: a score is a cost divided by the
 baseline's. A run that failed scores infinity.
 
-Axis legend: a sample is a list over designs of float64 [runs on that design]; the strata of the bootstrap are designs.
+Axis legend: a sample is a list over designs, the strata, of float64 [..., runs on that design]; the axes before the
+runs are repetitions of the bootstrap.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ class Interval(NamedTuple):
     high: float
 
 
-def interquartile_mean(sample: Sample) -> float:
+def interquartile_mean(sample: Sample) -> np.ndarray:
     """The mean of all runs' scores without the lowest and the highest quarter, both rounded down to whole runs."""
-    scores = np.sort(np.concatenate(sample))
-    cut = int(TRIMMED * len(scores))
-    return float(scores[cut : len(scores) - cut].mean())
+    scores = np.sort(np.concatenate(sample, axis=-1), axis=-1)
+    count = scores.shape[-1]
+    cut = int(TRIMMED * count)
+    mean: np.ndarray = scores[..., cut : count - cut].mean(axis=-1)
+    return mean
 
 
 def profile(sample: Sample, thresholds: np.ndarray) -> np.ndarray:
@@ -43,31 +46,29 @@ def profile(sample: Sample, thresholds: np.ndarray) -> np.ndarray:
     return np.searchsorted(scores, thresholds, side="right") / len(scores)
 
 
-def probability_of_improvement(first: Sample, second: Sample) -> float:
+def probability_of_improvement(first: Sample, second: Sample) -> np.ndarray:
     """The probability that a run of `first` scores less than one of `second` on the same design, mean over designs.
 
     It is Mann and Whitney's U over the number of pairs; equal scores count half.
     """
     shares = [
-        float((x[:, None] < y[None, :]).mean() + (x[:, None] == y[None, :]).mean() / 2)
-        for x, y in zip(first, second, strict=True)
+        ((x < y) + 0.5 * (x == y)).mean(axis=(-2, -1))
+        for x, y in ((x[..., :, None], y[..., None, :]) for x, y in zip(first, second, strict=True))
     ]
-    return float(np.mean(shares))
+    mean: np.ndarray = np.mean(shares, axis=0)
+    return mean
 
 
 def bootstrap(
-    statistic: Callable[..., float], *samples: Sample, seed: int = 0, repetitions: int = REPETITIONS
+    statistic: Callable[..., np.ndarray], *samples: Sample, seed: int = 0, repetitions: int = REPETITIONS
 ) -> Interval:
     """The statistic of the samples with its percentile interval.
 
     Runs are drawn again, with replacement, among those of the same design: a stratified bootstrap.
     """
     rng = np.random.default_rng(seed)
-    drawn = [
-        statistic(*([runs[rng.integers(0, len(runs), len(runs))] for runs in sample] for sample in samples))
-        for _ in range(repetitions)
-    ]
+    drawn = [[runs[rng.integers(0, len(runs), (repetitions, len(runs)))] for runs in sample] for sample in samples]
     tail = 100 * (1 - CONFIDENCE) / 2
     # infinite scores: no interpolation between a finite value and infinity
-    low, high = np.percentile(drawn, [tail, 100 - tail], method="nearest")
-    return Interval(statistic(*samples), float(low), float(high))
+    low, high = np.percentile(statistic(*drawn), [tail, 100 - tail], method="nearest")
+    return Interval(float(statistic(*samples)), float(low), float(high))

@@ -206,7 +206,7 @@ def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.nd
         reached.append(np.where(index >= 0, best, np.inf))
     if not reached:
         return np.full(len(times), np.inf)
-    return np.array([interquartile_mean([column]) for column in np.stack(reached, axis=1)])
+    return interquartile_mean([np.stack(reached, axis=-1)])
 
 
 def _draw_time(path: Path, results: Results) -> None:

@@ -63,8 +63,8 @@ def test_the_bootstrap_draws_runs_of_the_same_design() -> None:
 def test_the_interval_of_the_bootstrap_is_that_of_all_draws_enumerated() -> None:
     runs = np.array([1.0, 1.1, 1.5, 2.5])
 
-    def mean(drawn: list[np.ndarray]) -> float:
-        return float(np.mean(drawn[0]))
+    def mean(drawn: list[np.ndarray]) -> np.ndarray:
+        return np.mean(drawn[0], axis=-1)
 
     every = [np.mean(draw) for draw in itertools.product(runs, repeat=4)]
     found = bootstrap(mean, [runs], repetitions=20_000)
@@ -73,6 +73,8 @@ def test_the_interval_of_the_bootstrap_is_that_of_all_draws_enumerated() -> None
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
-    first, again, other = (bootstrap(interquartile_mean, sample(FIRST), seed=seed, repetitions=50) for seed in (1, 1, 2))
+    first, again, other = (
+        bootstrap(interquartile_mean, sample(FIRST), seed=seed, repetitions=50) for seed in (1, 1, 2)
+    )
     assert first == again
     assert first != other
