@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from placement.benchmark.aggregates import METRICS
-from placement.config import Count, Seconds, Seed, Settings, Text, one_of
+from placement.config import Count, Seconds, Seed, Settings, Text
 
 DEFAULT_PLACERS = ("random", "greedy", "search")
 
@@ -30,7 +29,6 @@ class BenchmarkConfig(Settings):
         full: full evaluation of designs with cells
         parallel: runs at the same time
         out: folder of the results; null: runs/benchmark/<suite>-<version>
-        metric: the score of the table and the plots
         plots: draw the profiles and the time to quality
     """
 
@@ -47,7 +45,6 @@ class BenchmarkConfig(Settings):
     full: bool = False
     parallel: Count = 1
     out: str | None = None
-    metric: Annotated[str, one_of(METRICS)] = METRICS[0]
     plots: bool = True
 
 

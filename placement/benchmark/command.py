@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
 from placement.benchmark.leaderboard import read_results, summary_table, write_board
 from placement.benchmark.placers_to_run import placers_of
@@ -73,8 +74,8 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
     if not results:
         raise DesignError("stopped before any run was done; the same command resumes")
-    console.print(summary_table(results, config.metric, f"{suite.title}, {config.split}"))
-    write_board(out, results, config.metric, plots=config.plots)
+    console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
+    write_board(out, results, METRICS[0], plots=config.plots)
     console.print(f"written to {out}", soft_wrap=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -260,7 +260,7 @@ def _section(results: Results) -> list[str]:
     key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
     for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
         group = list(own)
-        lines += [f"## {suite}, version {version}, {split}", "", f"{_about(suite)}{len(group)} runs.", ""]
+        lines += [f"## {suite}, version {version}, {split}", "", *_about(suite, split, group), ""]
         for metric in METRICS:
             rows = board(group, metric) if any(metric in one["scores"] for one in group) else []
             if rows:
@@ -280,16 +280,22 @@ def _section(results: Results) -> list[str]:
     return lines
 
 
-def _about(suite: str) -> str:
+def _about(suite: str, split: str, results: Results) -> list[str]:
+    """What the suite is, how many runs there are, and which designs of the split have none."""
+    known = {str(one["design"]) for one in results}
+    text = f"{len(results)} runs on {len(known)} designs."
     try:
-        about = read_suite(suite).about
-    except DesignError:
-        return ""
-    return f"{about[0].upper()}{about[1:]}. "
+        found = read_suite(suite)
+        missing = [one.name for one in found.chosen(split) if one.name not in known]
+    except DesignError:  # a suite of somebody's own
+        return [text]
+    lines = [f"{found.about[0].upper()}{found.about[1:]}. {text}"]
+    return lines + (["", f"Not run: {', '.join(f'`{name}`' for name in missing)}."] if missing else [])
 
 
-def _markdown(columns: Sequence[str], rows: Any) -> list[str]:
-    lines = [columns, ["---", *["--:"] * (len(columns) - 1)], *rows]
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "--:") -> list[str]:
+    """The lines of a table; `align` is Markdown's, of all columns but the first."""
+    lines = [columns, ["---", *[align] * (len(columns) - 1)], *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
@@ -317,7 +323,8 @@ def _failures(results: Results) -> list[str]:
         [placer, f"`{design}`", status, str(len(own)), str(own[0].get("reason")).replace("|", "\\|")]
         for (placer, design, status), own in counts.items()
     ]
-    return _markdown(["placer", "design", "status", "runs", "the first one's reason"], rows) if rows else []
+    columns = ("placer", "design", "status", "runs", "the first one's reason")
+    return _markdown(columns, rows, align="---") if rows else []
 
 
 def _provenance(results: Results) -> list[str]:
