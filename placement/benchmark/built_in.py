@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +26,8 @@ from placement.netlist.load import load
 
 Curve = tuple[tuple[float, float], ...]
 SAVING_SHARE = 0.15
-"""Of the time of a training, left for its last checkpoint and report."""
+"""Of the time of a training, left for its end."""
+WATCH_SECONDS = 0.1
 
 
 class Found(NamedTuple):
@@ -112,14 +116,13 @@ def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
     def run(request: Request, folder: Path) -> Found:
         from placement.runtimes.public import train
 
-        begun = time.process_time()
-        minutes = (1 - SAVING_SHARE) * (request.seconds - begun) / 60
-        settings: dict[str, object] = {"runtime.minutes": max(minutes, 0.01), "ppo.iterations": 100_000}
+        settings: dict[str, object] = {"runtime.minutes": request.left() / 60, "ppo.iterations": 100_000}
         if preset is not None:
             settings["initial_policy"] = request.checkpoint
-        trained = train(
-            request.design, run_dir=folder / "run", seed=request.seed, preset=preset, settings=settings, quiet=True
-        )
+        with _interrupted_after((1 - SAVING_SHARE) * request.seconds):
+            trained = train(
+                request.design, run_dir=folder / "run", seed=request.seed, preset=preset, settings=settings, quiet=True
+            )
         design = ready(load(request.design))
         placements = trained.placements()
         if not placements:
@@ -127,6 +130,26 @@ def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
         return Found(design, next(iter(placements.values())))
 
     return run
+
+
+@contextlib.contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupts this process, as Ctrl-C does, once it has used so many CPU seconds; a training then ends well."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(WATCH_SECONDS):
+            if time.process_time() > seconds:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    watcher = threading.Thread(target=watch, name="CPU time")
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join(timeout=60)
 
 
 BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from placement.benchmark.built_in import BUILT_IN, place
 from placement.benchmark.run_request import Request
 from placement.benchmark.scoring import broken_rules, costs_of
-from placement.cli.main import main
 from placement.config import ConfigError
 from placement.netlist.errors import DesignError
-from placement.netlist.load import data_folder
+from placement.netlist.generators.shipped import save
+from placement.netlist.load import data_folder, load
+from tests.benchmark.stand_ins import heap
 
 TOY = str(data_folder("netlists") / "toy6")
 
@@ -43,9 +45,8 @@ def test_the_search_on_the_proxy_cost_lowers_that_one(tmp_path: Path) -> None:
 
 
 def test_a_design_without_places_supplies_none(tmp_path: Path) -> None:
-    folder = tmp_path / "made"
-    words = ["generate", "flat", f"out={folder}", "cells=60", "macros=3", "ports=4", "macro_pins=4", "seed=3"]
-    assert main(words) == 0
+    folder, design = tmp_path / "made", load("toy6")
+    save(folder, dataclasses.replace(design, initial=heap(design, 0, 1.0)))
     with pytest.raises(DesignError, match="made: came without a placement of its macros"):
         place(asked("supplied", design=str(folder)), tmp_path)
 
