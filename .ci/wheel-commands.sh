@@ -11,6 +11,7 @@ unset PYTHONPATH PLACEMENT_PATH
 for run in \
   "--help" \
   "compare --help" \
+  "benchmark --help" \
   "train preset=test ppo.iterations=1 run_dir=run" \
   "train -m preset=test ppo.iterations=1 seed=1" \
   "evaluate design=toy6 placement=run/best.plc json=true" \
@@ -19,6 +20,7 @@ for run in \
   "search toy6 --moves 10000" \
   "legalise design=toy6 spacing=1" \
   "compare design=toy6 placers=random,anneal time=0.2 seeds=1" \
+  "benchmark smoke designs=toy6 placers=greedy@1 seeds=1 plots=false" \
   "describe toy6" \
   "view toy6 --out viewed.plc" \
   "generate clustered mine hard=4 soft=20" \

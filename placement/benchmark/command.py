@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import math
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -131,16 +132,17 @@ def rescore(config: RescoreConfig, console: Console) -> None:
         raise DesignError(f"results={folder}: holds no results of macro-placement benchmark")
     designs: dict[str, tuple[Path, Design]] = {}
     wrong, checked, without = [], 0, 0
-    for result in results:
-        file = result["file"].parent / result["placement"] if result.get("placement") else None
-        if result["status"] != "ok":
-            continue
-        if file is None or not file.is_file():
-            without += 1
-            continue
-        checked += 1
-        if reason := _difference(result, file, designs, folder / DESIGNS):
-            wrong.append(f"{result['file']}: {reason}")
+    with tempfile.TemporaryDirectory() as made:  # nothing of the submitter's is a design
+        for result in results:
+            file = result["file"].parent / result["placement"] if result.get("placement") else None
+            if result["status"] != "ok":
+                continue
+            if file is None or not file.is_file():
+                without += 1
+                continue
+            checked += 1
+            if reason := _difference(result, file, designs, Path(made)):
+                wrong.append(f"{result['file']}: {reason}")
     console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
     if wrong:
         raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from placement.benchmark.leaderboard import board, normalised, page, quality_over_time, read_results
+from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = "chip_cost"
@@ -90,3 +91,9 @@ def test_results_of_other_versions_are_not_compared() -> None:
 def test_the_committed_page_is_that_of_the_committed_results() -> None:
     written = (ROOT / "docs/benchmark.md").read_text(encoding="utf-8")
     assert written == page(read_results(ROOT / "benchmarks/results")), "run `macro-placement benchmark page`"
+
+
+@pytest.mark.slow
+def test_the_committed_results_are_what_their_placements_give() -> None:
+    """Also those of a pull request."""
+    assert main(["benchmark", "rescore", str(ROOT / "benchmarks/results")]) == 0
