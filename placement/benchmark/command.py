@@ -15,7 +15,7 @@ from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
-from placement.benchmark.leaderboard import read_results, summary_table, write_board
+from placement.benchmark.leaderboard import read_results, summary_table, without_baseline, write_board
 from placement.benchmark.placers_to_run import placers_of
 from placement.benchmark.running import Job, run
 from placement.benchmark.scoring import Judge, broken_rules, costs_of
@@ -76,6 +76,9 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     if not results:
         raise DesignError("stopped before any run was done; the same command resumes")
     console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
+    for baseline, left_out in without_baseline(results, METRICS[0]).items():
+        text = f"not in the table: {', '.join(left_out)}; scores are divided by those of {baseline}: add it to placers"
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
     write_board(out, results, METRICS[0], plots=config.plots)
     console.print(f"written to {out}", soft_wrap=True)
 

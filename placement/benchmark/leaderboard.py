@@ -96,6 +96,16 @@ def _baselines(results: Results, metric: str) -> dict[str, float]:
     return {name: float(np.median(own)) for name, own in values.items()}
 
 
+def without_baseline(results: Results, metric: str) -> dict[str, list[str]]:
+    """Baseline → the designs that have no score of it, which no table can count."""
+    base, found = _baselines(results, metric), dict[str, list[str]]()
+    for one in results:
+        names = found.setdefault(str(one["baseline"]), [])
+        if one["design"] not in base and one["design"] not in names:
+            names.append(str(one["design"]))
+    return {baseline: names for baseline, names in found.items() if names}
+
+
 def board(results: Results, metric: str, *, repetitions: int = REPETITIONS) -> list[Row]:
     """The placers, the best first; those on all designs before others."""
     scores = normalised(results, metric)

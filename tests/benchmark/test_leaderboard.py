@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.benchmark.leaderboard import board, normalised, page, quality_over_time, read_results
+from placement.benchmark.leaderboard import board, normalised, page, quality_over_time, read_results, without_baseline
 from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +41,11 @@ def test_scores_are_over_the_median_of_the_baseline() -> None:
     assert found["mine@10"]["test01_20_local"].tolist() == [0.5, 0.5, math.inf]
     assert found["mine@10"]["test02_30_mixed_ruled"].tolist() == [1.1]
     assert "test03_40_global" not in found["mine@10"], "its baseline has no result"
+
+
+def test_designs_without_a_score_of_their_baseline_are_named() -> None:
+    assert without_baseline(RESULTS, CHIP) == {"base@10": ["test03_40_global"]}
+    assert without_baseline(RESULTS[:4], CHIP) == {}
 
 
 def test_a_baseline_may_be_named_without_its_seconds() -> None:
