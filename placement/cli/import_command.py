@@ -30,7 +30,8 @@ class SourceOptions:
 
     Attributes:
         lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --protobuf its floorplan is sufficient
+        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
+        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
         bookshelf: .aux file
         protobuf: Circuit Training's netlist before clustering
         plc: placement file with the canvas of a protobuf without DEF
@@ -38,6 +39,7 @@ class SourceOptions:
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
+    verilog: tuple[str, ...] = ()
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
@@ -46,8 +48,9 @@ class SourceOptions:
     def files(self) -> ChipFiles:
         """The same for `read_chip`; raises DesignError if they do not make up one chip."""
         return ChipFiles(
-            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
-        )
+            lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
+            plc=self.plc,
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,8 @@ class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for some
+        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
+            right, top; the larger of two opposite sides counts), or mem*=5,3 for some, by name or master
         blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
         region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
         fence: a region without other macros
@@ -95,8 +99,8 @@ class ConstraintOptions(Settings):
         named = [value.rpartition("=") for value in self.halo if "=" in value]
         regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
         return ConstraintSettings(
-            halo=_sides("halo", of_all[0]) if of_all else None,
-            halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+            halo=_halo("halo", of_all[0]) if of_all else None,
+            halos={pattern: _halo(f"halo={pattern}", sides) for pattern, _, sides in named},
             blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
             regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
             port_keepout=self.port_keepout,
@@ -209,6 +213,16 @@ def _sides(what: str, text: str) -> tuple[float, float]:
     if min(values) < 0:
         raise ConfigError(f"{what}={text}: must be at least 0 µm")
     return values[0], values[-1]
+
+
+def _halo(what: str, text: str) -> tuple[float, float]:
+    """Across and up; of four sides (left, bottom, right, top) the larger of two that are opposite."""
+    if text.count(",") != 3:
+        return _sides(what, text)
+    left, bottom, right, top = _numbers(what, text, (4,), "left,bottom,right,top")
+    if min(left, bottom, right, top) < 0:
+        raise ConfigError(f"{what}={text}: must be at least 0 µm")
+    return max(left, right), max(bottom, top)
 
 
 def _rectangle(what: str, text: str) -> Rectangle:

@@ -11,6 +11,9 @@ class ParseError(ValueError):
 def read_def(data: bytes) -> dict[str, Any]:
     """The sections of a DEF file as columns; see `placement.netlist.formats.def_file`."""
 
+def read_verilog(data: bytes, masters: list[str], pins: list[list[str]], top: str) -> dict[str, Any]:
+    """A flattened netlist as columns; see `placement.netlist.formats.verilog`."""
+
 def line_at(data: bytes, offset: int) -> int:
     """The line of a byte, from 1."""
 

@@ -36,6 +36,7 @@ from placement.netlist.formats.def_design import read_lef_def
 from placement.netlist.formats.plc import read_canvas, write_placement
 from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
+from placement.netlist.formats.verilog_design import read_verilog_def
 from placement.netlist.import_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.load import (
     CLUSTERS_NAME,
@@ -54,7 +55,7 @@ Phase = Callable[[str], AbstractContextManager[Any]]
 Place = Callable[[FlatDesign, Design], Placement]
 """Places cells and movable macros together: from the flat design, and the same on the canvas with its constraints, to a
 placement of the flat netlist. Raises DesignError if it cannot."""
-_SOURCES = "give lef and def, or bookshelf, or protobuf with def or plc"
+_SOURCES = "give lef and def (with verilog, where the def has no nets), or bookshelf, or protobuf with def or plc"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,7 @@ class ChipFiles:
         lef: technology and library files, in any order.
         def_file: the DEF file; an export changes it.
         bookshelf: the `.aux` file of a Bookshelf design.
+        verilog: the netlist, if the DEF file is its floorplan alone; hierarchical or flat.
         protobuf: a flat netlist in Circuit Training's format.
         plc: the placement file whose canvas is the protobuf's floorplan.
 
@@ -77,14 +79,23 @@ class ChipFiles:
     bookshelf: FilePath | None = None
     protobuf: FilePath | None = None
     plc: FilePath | None = None
+    verilog: Sequence[FilePath] = ()
 
     def __post_init__(self) -> None:
         for is_wrong, message in (
+            (
+                self.verilog and (self.bookshelf or self.protobuf),
+                f"verilog and {'bookshelf' if self.bookshelf else 'protobuf'} are two netlists: {_SOURCES}",
+            ),
+            (
+                self.verilog and not (self.def_file and self.lef),
+                "verilog needs a floorplan and the sizes of its masters: give def and lef, too",
+            ),
             (self.bookshelf and self.protobuf, f"bookshelf and protobuf are two netlists: {_SOURCES}"),
             (not (self.bookshelf or self.protobuf or self.def_file), f"no netlist is given: {_SOURCES}"),
             (
-                self.bookshelf and (self.lef or self.def_file or self.plc),
-                "bookshelf has all that it needs in its own files: leave out lef, def and plc",
+                self.bookshelf and (self.lef or self.def_file or self.plc or self.verilog),
+                "bookshelf has all that it needs in its own files: leave out lef, def, plc and verilog",
             ),
             (
                 self.protobuf and bool(self.def_file) == bool(self.plc),
@@ -102,7 +113,7 @@ class ChipFiles:
     @property
     def folders(self) -> list[str]:
         """The folders of the files with a separator, longest first; without the current one."""
-        given = (*self.lef, self.def_file, self.bookshelf, self.protobuf, self.plc)
+        given = (*self.lef, *self.verilog, self.def_file, self.bookshelf, self.protobuf, self.plc)
         folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
         return sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
 
@@ -201,6 +212,8 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         assert files.def_file is not None
         if files.protobuf:
             flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
+        elif files.verilog:
+            flat, data = read_verilog_def(files.verilog, lefs, files.def_file, name=name, free_macros=free_macros)
         else:
             flat, data = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
         chip = Chip(flat, def_data=data)

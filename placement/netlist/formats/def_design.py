@@ -21,9 +21,11 @@ from placement.netlist.floorplan import Floorplan, place_missing
 from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
 from placement.netlist.formats.lef import read_lefs
+from placement.netlist.formats.verilog import plain
 from placement.netlist.technology import Master, Technology
 
-_SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
+SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
+"""The `use` of supply pins and nets."""
 
 
 def read_lef_def(
@@ -58,11 +60,11 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
     if not (file.nets.component >= 0).any():
         raise DesignError(
             f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
-            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as a flat "
-            "protobuf beside it"
+            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as Verilog "
+            "or as a flat protobuf beside it"
         )
     masters = _masters(file, technology)
-    ports = np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))
+    ports = np.flatnonzero(~np.isin(file.pins.use, SUPPLY))
     floorplan, notices = floorplan_of(file, technology, np.arange(len(file.components.names), dtype=np.int32))
     components = _components(file, masters, floorplan, technology)
     names, written_names = _unique_names(file, ports)
@@ -281,7 +283,7 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     offset_x[at_point], offset_y[at_point] = 0.0, 0.0
     degree = np.diff(nets.start)
     net = np.repeat(np.arange(len(degree)), degree)
-    is_supply = np.isin(nets.use, _SUPPLY)
+    is_supply = np.isin(nets.use, SUPPLY)
     is_supply |= (degree > 0) & (np.bincount(net[feeds], minlength=len(degree)) == degree)
     kept = ~is_supply & (degree >= 2)
     of_port = np.full(max(len(file.pins.names), 1), -1, dtype=np.int64)
@@ -316,7 +318,7 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
     drives, feeds = np.zeros((2, len(nets.pin)), dtype=np.bool_)
     at_port = nets.component < 0
     drives[at_port] = file.pins.direction[nets.pin[at_port]] == DIRECTIONS.index("INPUT")
-    feeds[at_port] = np.isin(file.pins.use[nets.pin[at_port]], _SUPPLY)
+    feeds[at_port] = np.isin(file.pins.use[nets.pin[at_port]], SUPPLY)
     inner = np.flatnonzero(~at_port)
     master = file.components.master[nets.component[inner]].astype(np.int64)
     # Each pair of a master and a pin name is looked up once.
@@ -324,10 +326,10 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
     member = member.reshape(-1)
     found = np.zeros((len(pairs), 4))
     missing = np.zeros(len(pairs), dtype=np.bool_)
-    pins_of = [{_plain(pin.name): pin for pin in master.pins} for master in masters]
+    pins_of = [{plain(pin.name): pin for pin in master.pins} for master in masters]
     for index, pair in enumerate(pairs.tolist()):
         of_master, of_pin = divmod(pair, max(len(nets.pins), 1))
-        pin, box = pins_of[of_master].get(_plain(nets.pins[of_pin])), masters[of_master]
+        pin, box = pins_of[of_master].get(plain(nets.pins[of_pin])), masters[of_master]
         if pin is None:
             missing[index] = True
         else:
@@ -335,17 +337,12 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
             found[index] = *at, pin.direction == "OUTPUT", not pin.is_signal
     lost = inner[missing[member]]
     of_net = np.searchsorted(nets.start, lost, side="right") - 1
-    lost = lost[~np.isin(nets.use[of_net], _SUPPLY)]  # nets of supplies are left out, anyway
+    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # nets of supplies are left out, anyway
     if len(lost):
         _reject_missing(file, lost)
     offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]
     drives[inner], feeds[inner] = found[member, 2] > 0, found[member, 3] > 0
     return offset_x, offset_y, drives, feeds
-
-
-def _plain(name: str) -> str:
-    """A pin's name without escapes, its bus bits in square brackets."""
-    return name.replace("\\", "").replace("<", "[").replace(">", "]")
 
 
 def _reject_missing(file: DefFile, connections: np.ndarray) -> None:

@@ -1,5 +1,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -74,7 +75,8 @@ void bind_design(nb::module_& m) {
           [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,
              InputVector<std::uint8_t> orientations, Rectangles rectangles, InputVector<std::int8_t> kind,
              InputVector<std::int32_t> keep_set, InputVector<std::int32_t> set_start, InputVector<std::int32_t> items,
-             std::array<double, 4> grid, std::array<double, 2> channel) {
+             std::array<double, 4> grid, std::array<double, 2> channel, InputVector<std::int32_t> own_grid,
+             const std::vector<std::array<double, 4>>& own_grids) {
             Constraints& to = self.constraints;
             to.any = true;
             to.halo_x = copied(halo_x);
@@ -93,11 +95,19 @@ void bind_design(nb::module_& m) {
             to.set_start = copied(set_start);
             to.items = copied(items);
             to.grid = {grid[0], grid[1], grid[2], grid[3]};
+            to.coarsest = {grid[0], grid[1], 0, 0};
+            to.own_grid = copied(own_grid);
+            to.own_grids.clear();
+            for (const auto& [pitch_x, pitch_y, offset_x, offset_y] : own_grids) {
+              to.own_grids.push_back({pitch_x, pitch_y, offset_x, offset_y});
+              to.coarsest.pitch_x = std::max(to.coarsest.pitch_x, pitch_x);
+              to.coarsest.pitch_y = std::max(to.coarsest.pitch_y, pitch_y);
+            }
             to.channel = {channel[0], channel[1]};
           },
           nb::kw_only(), "halo_x"_a, "halo_y"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
-          "set_start"_a, "items"_a, "grid"_a, "channel"_a,
-          "Has macros keep to constraints, before anything is made of the design.")
+          "set_start"_a, "items"_a, "grid"_a, "channel"_a, "own_grid"_a,
+          "own_grids"_a, "Has macros keep to constraints, before anything is made of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)
       .def_prop_ro("num_nets", &Design::nets);
 }

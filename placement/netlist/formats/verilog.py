@@ -1,0 +1,112 @@
+"""Reader of structural Verilog, hierarchical or flat: components, ports and nets, as a DEF file would have them.
+
+Axis legend: M components, D ports (bits), E nets, C connections of nets.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import itertools
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.netlist import _native
+from placement.netlist.errors import DesignError, Finding, listing
+from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.technology import Technology
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VerilogNetlist:
+    """A flattened netlist.
+
+    Attributes:
+        top: the name of the module that is the design.
+        names: M names of components, without backslashes, `/` between levels.
+        masters: the masters' names; master: int32 [M], indices in it.
+        ports: D names, a bus bit as `data[3]`; direction: int8 [D], 1: input, 2: output, 3: both.
+        start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
+        component: int32 [C], -1 for a port.
+        pin: int32 [C], the index in `pins`, or of the port if `component` is -1.
+        pins: names of masters' pins.
+        sources: the files.
+        notices: what is unusual about the files, but harmless.
+    """
+
+    top: str
+    names: list[str]
+    masters: list[str]
+    master: np.ndarray
+    ports: list[str]
+    direction: np.ndarray
+    start: np.ndarray
+    component: np.ndarray
+    pin: np.ndarray
+    pins: list[str]
+    sources: tuple[SourceFile, ...]
+    notices: tuple[str, ...]
+
+
+def read_verilog(paths: Sequence[str | os.PathLike[str]], technology: Technology, *, top: str = "") -> VerilogNetlist:
+    """The netlist in Verilog files, plain or gzipped, whose leaves are masters of LEF files.
+
+    Args:
+        paths: the files, in any order.
+        technology: the masters and their pins. A bus of a master is connected from its highest index to its lowest,
+            unless the Verilog files declare the master's ports.
+        top: the module that is the design, if there is one of that name; else the one that no other instantiates.
+
+    Raises:
+        DesignError: with file and line; the text is cut or is no netlist, a module is not defined, a pin does not
+            exist, a name is repeated.
+    """
+    files = [(path, *read_bytes(path)) for path in paths]
+    text = _Text(paths, [data for _, data, _ in files])
+    masters = technology.masters
+    try:
+        found = _native.read_verilog(
+            text.data, list(masters), [[plain(pin.name) for pin in master.pins] for master in masters.values()], top
+        )
+    except _native.ParseError as error:
+        line, _, message = str(error).partition(":")
+        raise DesignError.at(*text.place(int(line)), message) from None
+    if found["faults"]:
+        raise DesignError("\n".join(map(text.listing, found["faults"])))
+    constants, unconnected = found.pop("constants"), found.pop("open")
+    notices = [text.listing(finding) for finding in found.pop("notices")]
+    for count, what in ((constants, "are tied to a constant"), (unconnected, "are not connected")):
+        notices += [f"{text.paths[0]}: {count:,} pins of cells and macros {what}"] if count else []
+    for column in found.values():
+        if isinstance(column, np.ndarray):
+            column.setflags(write=False)
+    kept = {field.name for field in dataclasses.fields(VerilogNetlist)} & found.keys()
+    return VerilogNetlist(
+        **{name: found[name] for name in kept}, sources=tuple(source for *_, source in files), notices=tuple(notices)
+    )
+
+
+def plain(name: str) -> str:
+    """A pin's name without escapes, its bus bits in square brackets."""
+    return name.replace("\\", "").replace("<", "[").replace(">", "]")
+
+
+class _Text:
+    """Several files as one text, and where in them its lines are."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], contents: Sequence[bytes]) -> None:
+        self.paths = [str(path) for path in paths]
+        self.data = b"\n".join(contents)
+        self._first = list(itertools.accumulate((data.count(b"\n") + 1 for data in contents[:-1]), initial=1))
+
+    def place(self, line: int) -> tuple[str, int]:
+        file = bisect.bisect_right(self._first, line) - 1
+        return self.paths[file], line - self._first[file] + 1
+
+    def listing(self, finding: Finding) -> str:
+        """A finding as text: its first place with the file, further ones with the line in their file."""
+        what, count, first = finding
+        path = self.place(first[0][0])[0]
+        return listing(path, what, count, [(self.place(line)[1], name) for line, name in first])

@@ -1,0 +1,143 @@
+"""A flat design from structural Verilog, with the floorplan of a DEF file that need not have any component or net.
+
+Axis legend: M components, D ports, E nets, C connections of nets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from placement.netlist.errors import SHOWN, listing, reject
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_design_checks import lint
+from placement.netlist.formats.def_design import SUPPLY, flat_design_of, passed_over
+from placement.netlist.formats.def_file import DefComponents, DefFile, DefNets, DefPins, read_def
+from placement.netlist.formats.lef import read_lefs
+from placement.netlist.formats.verilog import VerilogNetlist, read_verilog
+from placement.netlist.technology import Technology
+
+
+def read_verilog_def(
+    verilogs: Sequence[str | os.PathLike[str]],
+    lefs: Sequence[str | os.PathLike[str]],
+    floorplan: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    free_macros: bool = False,
+) -> tuple[FlatDesign, bytes]:
+    """A flat design from Verilog and LEF files and the floorplan of a DEF file, and that file's unpacked bytes.
+
+    Args:
+        verilogs: the netlist.
+        lefs: technology and library files, in any order.
+        floorplan: the DEF file, which an export changes; components and pins are found in it by their names.
+        name: of the design; default: the one in the DEF file.
+        free_macros: whether macros that the DEF file fixes may move.
+
+    Raises:
+        DesignError: as `read_verilog`, `read_lefs` and `read_def`; the DEF file has macros that the netlist does not
+            have; as `flat_design_of`.
+    """
+    technology, sources = read_lefs(lefs)
+    file = read_def(floorplan)
+    netlist = read_verilog(verilogs, technology, top=file.design)
+    merged, notices = with_netlist(file, netlist, technology)
+    design = flat_design_of(merged, technology, name=name or file.design or netlist.top)
+    design = design.freed() if free_macros else design
+    notices = (*technology.notices, *netlist.notices, *notices, *design.notices, *lint(design))
+    return dataclasses.replace(design, sources=(*sources, *netlist.sources, file.source), notices=notices), file.data
+
+
+def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology) -> tuple[DefFile, tuple[str, ...]]:
+    """A DEF file as it would be with the components, pins and nets of a netlist, and notices.
+
+    Components and pins are located where the file has those of their names; a macro keeps its halo and region, too.
+
+    Raises:
+        DesignError: the file has macros that the netlist does not have.
+    """
+    index = {name: component for component, name in enumerate(netlist.names)}
+    node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int32)
+    blocks = {name for name, master in technology.masters.items() if master.is_block}
+    findings, notices = passed_over(file, node_of, blocks, "netlist")
+    reject(file.path, findings)
+    if (file.nets.component >= 0).any():
+        notices.append(f"{file.path}: its nets are not read: the Verilog files give the netlist")
+    pins, pin_of_port, pin_notices = _pins(file, netlist)
+    is_port = netlist.component < 0
+    pin = netlist.pin.copy()
+    pin[is_port] = pin_of_port[netlist.pin[is_port]]
+    count = len(netlist.start) - 1
+    nets = DefNets(
+        names=[],
+        start=netlist.start,
+        component=netlist.component,
+        pin=pin,
+        pins=netlist.pins,
+        use=np.zeros(count, dtype=np.int8),
+        weight=np.ones(count),
+        begin=np.zeros(count, dtype=np.int64),
+    )
+    components = _components(file.components, netlist, node_of, blocks)
+    return dataclasses.replace(file, components=components, pins=pins, nets=nets), (*notices, *pin_notices)
+
+
+def _components(given: DefComponents, netlist: VerilogNetlist, node_of: np.ndarray, blocks: set[str]) -> DefComponents:
+    """The netlist's components, located as those of the DEF file, whose numbers in the netlist are `node_of`."""
+    count, known = len(netlist.names), node_of >= 0
+    columns: dict[str, Any] = {}
+    for name in ("status", "x", "y", "orientation"):
+        column = getattr(given, name)
+        columns[name] = np.zeros(count, dtype=column.dtype)
+        columns[name][node_of[known]] = column[known]
+    for key, values in (("halo_component", "halo"), ("region_component", "region")):
+        kept = known[getattr(given, key)]
+        columns[key] = node_of[getattr(given, key)[kept]]
+        columns[values] = getattr(given, values)[kept]
+    # Only macros are written into DEF files.
+    is_block = np.array([name in blocks for name in netlist.masters] + [False])[netlist.master]
+    written = list(netlist.names)
+    for component in np.flatnonzero(is_block).tolist():
+        written[component] = re.sub(r"([\[\]])", r"\\\1", netlist.names[component])
+    for component, name in zip(node_of.tolist(), given.written_names, strict=True):
+        if component >= 0:
+            written[component] = name
+    nowhere = np.zeros(count, dtype=np.int64)
+    return DefComponents(
+        names=netlist.names, written_names=written, masters=netlist.masters, master=netlist.master,
+        begin=nowhere, end=nowhere, regions=given.regions, **columns,
+    )  # fmt: skip
+
+
+def _pins(file: DefFile, netlist: VerilogNetlist) -> tuple[DefPins, np.ndarray, list[str]]:
+    """The netlist's ports, first those that the DEF file places; the number of each port (int32 [D]); notices."""
+    given, notices = file.pins, list[str]()
+    port_of = {name: port for port, name in enumerate(netlist.ports)}
+    of_pin = np.array([port_of.get(name, -1) for name in given.names], dtype=np.int64)
+    unknown = np.flatnonzero((of_pin < 0) & ~np.isin(given.use, SUPPLY))
+    if len(unknown):
+        first = [(file.line(given.begin[pin]), given.names[pin]) for pin in unknown[:SHOWN].tolist()]
+        notices.append(listing(file.path, "pins that the netlist does not have are left out", len(unknown), first))
+    taken = np.flatnonzero(of_pin >= 0)
+    missing = np.setdiff1d(np.arange(len(netlist.ports)), of_pin)
+    columns: dict[str, Any] = {}
+    for field in dataclasses.fields(DefPins):
+        column = getattr(given, field.name)
+        if isinstance(column, np.ndarray):
+            none = -1 if field.name in ("net", "layer") else 0
+            added = np.full((len(missing), *column.shape[1:]), none, dtype=column.dtype)
+            columns[field.name] = np.concatenate((column[taken], added))
+    columns["direction"] = netlist.direction[np.concatenate((of_pin[taken], missing))]
+    ports = [netlist.ports[port] for port in missing.tolist()]
+    names = [given.names[pin] for pin in taken.tolist()] + ports
+    written = [given.written_names[pin] for pin in taken.tolist()] + ports
+    pin_of_port = np.zeros(len(netlist.ports), dtype=np.int32)
+    pin_of_port[np.concatenate((of_pin[taken], missing))] = np.arange(len(names))
+    pins = DefPins(names=names, written_names=written, nets=given.nets, layers=given.layers, **columns)
+    return pins, pin_of_port, notices

@@ -1,0 +1,100 @@
+#include "verilog_lexer.hpp"
+
+#include <charconv>
+
+namespace netlist_text {
+namespace {
+
+bool is_space(char letter) { return letter == ' ' || (letter >= '\t' && letter <= '\r'); }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_name_start(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_' ||
+         static_cast<unsigned char>(letter) >= 0x80;
+}
+bool is_name(char letter) { return is_name_start(letter) || is_digit(letter) || letter == '$'; }
+bool is_digit_of_base(char letter) { return is_name(letter) || letter == '?'; }
+
+}  // namespace
+
+std::int64_t VerilogLexer::integer(const char* what) {
+  const bool is_negative = accept("-");
+  std::int64_t value = 0;
+  const char* end = token_.text.data() + token_.text.size();
+  const auto [stop, failure] = std::from_chars(token_.text.data(), end, value);
+  if (token_.kind != VerilogToken::kNumber || failure != std::errc() || stop != end || value > 100'000'000) {
+    throw error(std::string("expected ") + what + ", a whole number, found " + found());
+  }
+  advance();
+  return is_negative ? -value : value;
+}
+
+void VerilogLexer::skip_space() {
+  while (at_ < text_.size()) {
+    const std::string_view two = text_.substr(at_, 2);
+    if (is_space(text_[at_])) {
+      ++at_;
+    } else if (two == "//" || text_[at_] == '`') {
+      while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+    } else if (two == "/*" || (two == "(*" && text_.substr(at_, 3) != "(*)")) {
+      const std::string_view closing = two == "/*" ? "*/" : "*)";
+      const std::size_t end = text_.find(closing, at_ + 2);
+      if (end == std::string_view::npos) throw error_at(at_, "the comment or attribute that begins here does not end");
+      at_ = end + 2;
+    } else {
+      return;
+    }
+  }
+}
+
+void VerilogLexer::read_number() {
+  const auto skip = [&](auto belongs) {
+    while (at_ < text_.size() && belongs(text_[at_])) ++at_;
+  };
+  skip([](char letter) { return is_digit(letter) || letter == '_'; });
+  std::size_t ahead = at_;
+  while (ahead < text_.size() && is_space(text_[ahead])) ++ahead;
+  if (ahead < text_.size() && text_[ahead] == '\'') at_ = ahead;
+  if (at_ < text_.size() && text_[at_] == '\'') {
+    ++at_;
+    skip(is_name_start);  // the base, and digits that are letters
+    skip([](char letter) { return is_space(letter) && letter != '\n'; });
+    skip(is_digit_of_base);
+  } else if (at_ < text_.size() && text_[at_] == '.') {
+    ++at_;
+    skip(is_name);
+  }
+}
+
+void VerilogLexer::advance() {
+  skip_space();
+  token_ = {};
+  token_.begin = at_;
+  if (at_ >= text_.size()) return;
+  const std::size_t begin = at_;
+  if (is_name_start(text_[at_])) {
+    token_.kind = VerilogToken::kName;
+    while (at_ < text_.size() && is_name(text_[at_])) ++at_;
+    token_.text = text_.substr(begin, at_ - begin);
+  } else if (text_[at_] == '\\') {
+    token_.kind = VerilogToken::kName;
+    token_.is_escaped = true;
+    while (at_ < text_.size() && !is_space(text_[at_])) ++at_;
+    token_.text = text_.substr(begin + 1, at_ - begin - 1);
+    if (token_.text.empty()) throw error("a backslash without a name");
+  } else if (is_digit(text_[at_]) || text_[at_] == '\'') {
+    token_.kind = VerilogToken::kNumber;
+    read_number();
+    token_.text = text_.substr(begin, at_ - begin);
+  } else if (text_[at_] == '"') {
+    token_.kind = VerilogToken::kNumber;
+    for (++at_; at_ < text_.size() && text_[at_] != '"';) at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) throw error("the string that begins here has no closing quote");
+    ++at_;
+    token_.text = text_.substr(begin, at_ - begin);
+  } else {
+    token_.kind = VerilogToken::kMark;
+    token_.text = text_.substr(at_++, 1);
+  }
+}
+
+}  // namespace netlist_text
