@@ -157,7 +157,8 @@ def design_path(one: SuiteDesign, folder: Path) -> Path:
             save(own, generated(one))
     else:
         own = _public_path(one.name, own)
-    if one.checksum is not None and (found := content_checksum(load(own))) != one.checksum:
+    design = load(own)
+    if one.checksum is not None and (found := content_checksum(design)) != one.checksum:
         raise DesignError(
             f"{one.name}: is not the design that the suite froze: its content has the checksum {found}, instead of "
             f"{one.checksum}; remove {own} if it was changed there, or use the version of the project that made the "

@@ -84,6 +84,9 @@ def test_a_public_design_is_found_on_the_path(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PLACEMENT_PATH", str(tmp_path))
     one = next(one for one in read_suite("public").designs if one.name == "nvdla")
     assert design_path(one, tmp_path / "made") == tmp_path / "nvdla"
+    (tmp_path / "nvdla" / "initial.plc").unlink()
+    with pytest.raises(DesignError, match="has no initial.plc beside it"):
+        design_path(one, tmp_path / "made")
 
 
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
