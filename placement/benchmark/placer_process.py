@@ -26,6 +26,9 @@ def main(path: str) -> int:
     except (DesignError, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # a training's time was spent before it could begin
+        print(f"found no placement in {request.seconds:g} CPU-s", file=sys.stderr)
+        return 2
     write_placement(folder / PLACEMENT_NAME, found.design, found.placement)
     write_whole(folder / CURVE_NAME, json.dumps(found.curve) + "\n")
     return 0
