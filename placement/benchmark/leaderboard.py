@@ -274,7 +274,10 @@ def _section(results: Results) -> list[str]:
         for metric in METRICS:
             rows = board(group, metric) if any(metric in one["scores"] for one in group) else []
             if rows:
-                lines += [f"### {metric.replace('_', ' ').capitalize()}", "", f"Baseline: {_baseline_text(group)}.", ""]
+                left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
+                text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
+                lines += [f"### {metric.replace('_', ' ').capitalize()}", ""]
+                lines += [f"Baseline: {_baseline_text(group)}.{text}", ""]
                 lines += [*_markdown(COLUMNS, map(_cells, rows)), ""]
         lines += [
             "### Designs",

@@ -85,7 +85,7 @@ def test_a_public_design_is_found_on_the_path(tmp_path: Path, monkeypatch: pytes
     one = next(one for one in read_suite("public").designs if one.name == "nvdla")
     assert design_path(one, tmp_path / "made") == tmp_path / "nvdla"
     (tmp_path / "nvdla" / "initial.plc").unlink()
-    with pytest.raises(DesignError, match="has no initial.plc beside it"):
+    with pytest.raises(DesignError, match=r"has no initial\.plc beside it"):
         design_path(one, tmp_path / "made")
 
 
