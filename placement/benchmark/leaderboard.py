@@ -202,12 +202,15 @@ def draw(folder: Path, results: Results, metric: str) -> None:
 def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.ndarray:
     """float64 [times]: the interquartile mean of the normalised chip cost that the placer's runs had reached.
 
-    Infinite where a run had none yet.
+    A run that has none yet, or failed, counts as infinity.
     """
     base = _baselines(results, METRICS[0])
     reached = []
     for one in results:
-        if one["placer"] != placer or one["design"] not in base or one["status"] != "ok":
+        if one["placer"] != placer or one["design"] not in base:
+            continue
+        if one["status"] != "ok":
+            reached.append(np.full(len(times), np.inf))
             continue
         curve = [*one.get("curve", []), [one["cpu_seconds"], one["scores"][METRICS[0]]]]
         seconds, costs = np.array(sorted(curve), dtype=np.float64).T
@@ -220,6 +223,8 @@ def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.nd
 
 
 def _draw_time(path: Path, results: Results) -> None:
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
     from placement.report import style
 
     spent = [one["cpu_seconds"] for one in results if one.get("cpu_seconds")]
@@ -239,6 +244,10 @@ def _draw_time(path: Path, results: Results) -> None:
     axes.set(
         xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
     )
+    ticks = [digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5)]
+    axes.set_xticks([tick for tick in ticks if times[0] <= tick <= times[-1]])
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     style.dress(axes, grid=True)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=style.SMALL_SIZE)

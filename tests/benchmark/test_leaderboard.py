@@ -78,6 +78,8 @@ def test_the_quality_over_time_is_of_what_was_reached() -> None:
     times = np.array([0.5, 1.0, 1.7, 2.0, 3.0])
     assert quality_over_time(runs, "base@10", times).tolist() == [math.inf, 2.0, 1.5, 1.0, 1.0]
     assert quality_over_time(runs, "mine@10", times).tolist() == [math.inf] * 4 + [0.5]
+    runs.append(result("mine@10", "test01_20_local", None, 1))
+    assert math.isinf(quality_over_time(runs, "mine@10", times)[-1]), "half of the runs failed"
 
 
 def test_the_page_names_what_was_not_run_and_what_failed() -> None:
