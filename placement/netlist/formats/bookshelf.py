@@ -32,9 +32,9 @@ def read_bookshelf(
     """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
 
     A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port, a
-    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. A missing `.scl` is
-    replaced by rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that box is too
-    small.
+    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. Instead of a
+    missing `.scl` there are rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that
+    box is too small.
 
     Args:
         path: the `.aux` file.
