@@ -88,6 +88,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     notices = _missing_rows(flat)
     halo = _halos(flat, chosen, notices)
     orientations = _orientations(flat, chosen, notices)
+    if chosen.snap == "tracks" and not flat.floorplan.tracks:
+        raise DesignError("snap=tracks: the floorplan has no tracks")
     grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
     all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
     constraints = Constraints(

@@ -24,7 +24,7 @@ from placement.netlist.technology import LayerDirection, Master
 
 COARSEST = 2.0
 """µm: layers whose tracks repeat together only with a longer period are not aligned together."""
-_MOST_LINES = 10_000
+_MOST_LINES = 1_000
 """Tracks in a period of a layer; of one with more, the first pattern counts."""
 _DIRECTIONS = (
     LayerDirection.VERTICAL,

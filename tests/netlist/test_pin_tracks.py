@@ -160,6 +160,11 @@ def test_pins_that_differ_are_counted_and_layers_without_tracks_named(tmp_path: 
     assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan gives M3 none"
 
 
+def test_a_floorplan_without_tracks_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(DesignError, match="snap=tracks: the floorplan has no tracks"):
+        snapped(chip(tmp_path, {"p0": [("M1", 1, 1)]}, []))
+
+
 def test_pins_between_database_units_are_on_tracks_within_half_of_one(tmp_path: Path) -> None:
     tracks = ["Y 0 DO 300 STEP 200 LAYER M1", "X 0 DO 90 STEP 500 LAYER M2"]
     found, notices = snapped(chip(tmp_path, {"p0": [("M1", 1, 1.0005)]}, tracks))
