@@ -104,11 +104,14 @@ class EvaluateConfig(PlacementSettings):
     Attributes:
         soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
         full: full evaluation, for imported designs
+        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
+            otherwise of cells in their clusters
         flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
     full: bool = False
+    timing: bool = False
     flips: bool = False
 
 
