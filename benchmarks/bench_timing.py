@@ -1,9 +1,10 @@
 """Static timing beside OpenSTA: the slack of every endpoint, and CPU seconds.
 
     python benchmarks/bench_timing.py --verilog netlist.v.gz --lef *.lef.gz --def placed.def.gz --liberty *.lib.gz \
-        --sdc design.sdc [--sta sta] [--keep FOLDER] [--random]
+        --sdc design.sdc [--sta sta] [--keep FOLDER] [--random | --as-placed]
 
-The DEF file has the macros' places. Cells are placed around them (`--random`: anywhere in the core). OpenSTA reads the
+The DEF file has the macros' places. Cells are placed around them (`--random`: anywhere in the core; `--as-placed`:
+where the file has them). OpenSTA reads the
 same netlist, libraries and constraints, our wires' delays as SDF and the loads of our nets. It cannot take a load below
 that of a net's pins: here no driver's load is limited, as it is in the product where a net would be buffered. Printed
 are the endpoints that both have, Kendall's τ of their slacks, the differences, and both totals.
@@ -98,14 +99,15 @@ def run_sta(folder: Path, sta: str, libraries: Sequence[Path], sdc: str, top: st
     return ends, seconds
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, count in (("verilog", "+"), ("lef", "+"), ("liberty", "+"), ("def", None), ("sdc", None)):
         parser.add_argument(f"--{name}", nargs=count, required=True)
     parser.add_argument("--sta", default="sta")
     parser.add_argument("--keep")
     parser.add_argument("--random", action="store_true")
-    given = parser.parse_args()
+    parser.add_argument("--as-placed", action="store_true")
+    given = parser.parse_args(words)
     chip = read_chip(
         ChipFiles(
             lef=given.lef, def_file=vars(given)["def"], verilog=given.verilog, liberty=given.liberty, sdc=given.sdc
@@ -113,7 +115,7 @@ def main() -> None:
     )
     assert chip.timing is not None
     limited = TimingEvaluator(chip.timing, chip.flat)
-    placement = placed(chip.flat, is_random=given.random)
+    placement = chip.flat.placement if given.as_placed else placed(chip.flat, is_random=given.random)
     print(f"{chip.flat.name}: {len(chip.flat.cells):,} cells, {len(chip.timing.instance):,} pins; {chip.timing.wires}")
     estimate = limited.evaluate(placement)
     print(f"in the product: wns {estimate.wns:.1f} ps, tns {estimate.tns / 1000:.1f} ns, {estimate.seconds:.3f} CPU-s")

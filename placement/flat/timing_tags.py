@@ -63,7 +63,8 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     if not reached.any():
         names = ", ".join(clock.name for clock in clocks)
         raise DesignError(f"{flat.name}: no register is reached by a clock ({names}): the SDC file's sources are wrong")
-    notices = _unreached(timing, flat, clocks, plain | inverted, register_clocks)
+    clock_pins = np.union1d(register_clocks, facts["check_clock"])
+    notices = _unreached(timing, flat, clocks, plain | inverted, clock_pins)
     exceptions = timing.constraints.exceptions
     begins = [finder.pins(one.begins) for one in exceptions]
     signature_of = _signatures(begins)
@@ -114,6 +115,8 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         "plain": plain,
         "inverted": inverted,
         "edge_time": np.array([time for clock in clocks for time in (clock.rise, clock.fall)], dtype=np.float32),
+        "edge_offset": np.repeat([clock.latency - clock.uncertainty for clock in clocks], 2).astype(np.float32),
+        "period": np.array([clock.period for clock in clocks], dtype=np.float32),
         "tag_of_edge": np.array([tags.all.get((edge, ()), -1) for edge in range(2 * len(clocks))], dtype=np.int32),
         "tags": len(tags.all),
         "groups": len(groups),
@@ -241,15 +244,15 @@ def _register_launches(
 
 
 def _unreached(
-    timing: TimingNetlist, flat: FlatDesign, clocks: Sequence[Clock], reach: np.ndarray, register_clocks: np.ndarray
+    timing: TimingNetlist, flat: FlatDesign, clocks: Sequence[Clock], reach: np.ndarray, clock_pins: np.ndarray
 ) -> list[str]:
     """Notices of registers without a clock, and of clocks without a register."""
     notices = []
-    lost = register_clocks[reach[register_clocks] == 0]
+    lost = clock_pins[reach[clock_pins] == 0]
     if len(lost):
         names = ", ".join(timing.pin_name(int(pin), flat) for pin in lost[:SHOWN].tolist())
         notices.append(f"{len(lost):,} clock pins of registers and macros are reached by no clock: {names}")
     for number, clock in enumerate(clocks):
-        if clock.sources and not ((reach[register_clocks] >> np.uint32(number)) & 1).any():
+        if clock.sources and not ((reach[clock_pins] >> np.uint32(number)) & 1).any():
             notices.append(f"clock {clock.name!r} reaches no register")
     return notices

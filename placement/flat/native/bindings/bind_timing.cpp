@@ -146,7 +146,7 @@ class TimingGraph {
 
   nb::dict analyse(Integers launch_vertex, Integers launch_tag, Floats launch_time, Integers port_pin, Integers port_edge,
                    Floats port_delay, Floats capture, Integers group, Masks plain, Masks inverted, Floats edge_time,
-                   Integers tag_of_edge, std::int32_t tags, std::int32_t groups, std::int32_t worst) {
+                   Floats edge_offset, Floats period, Integers tag_of_edge, std::int32_t tags, std::int32_t groups, std::int32_t worst) {
     const auto pins = static_cast<std::size_t>(graph_->pins());
     const auto edges = static_cast<std::int32_t>(edge_time.size());
     require(delays_.wire.size() == pins, "price the wires first");
@@ -161,10 +161,12 @@ class TimingGraph {
     require_range(port_pin, 0, graph_->pins(), "checks of ports are at pins");
     require_range(port_edge, 0, edges, "checks of ports have edges");
     require_range(group, 0, groups, "groups of endpoints");
-    require(tag_of_edge.size() == edge_time.size(), "one tag for each edge");
+    require(tag_of_edge.size() == edge_time.size() && edge_offset.size() == edge_time.size() &&
+                2 * period.size() == edge_time.size(), "one tag and offset for each edge, one period for each clock");
     require_range(tag_of_edge, -1, tags, "tags of edges");
     timing::Constraints constraints{tags, groups, edges, {}, {}, capture.data(), group.data(), plain.data(),
-                                    inverted.data(), edge_time.data(), tag_of_edge.data()};
+                                    inverted.data(), edge_time.data(), edge_offset.data(), period.data(),
+                                    tag_of_edge.data()};
     for (std::size_t i = 0; i < launch_vertex.size(); ++i) {
       constraints.launches.push_back({launch_vertex.data()[i], launch_tag.data()[i], launch_time.data()[i]});
     }
@@ -261,7 +263,7 @@ void bind_timing(nb::module_& m) {
            "most_load"_a, "stage_delay"_a, "fanout_ratio"_a)
       .def("delays", &TimingGraph::delays)
       .def("analyse", &TimingGraph::analyse, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
-           "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "tag_of_edge"_a,
+           "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a, "period"_a, "tag_of_edge"_a,
            "tags"_a, "groups"_a, "worst"_a);
 }
 

@@ -73,18 +73,24 @@ void Analysis::propagate(std::int32_t tag) {
   }
 }
 
-// Visits the clock edges (numbers, capture times) against which data of a tag is checked; `opens`: a latch's other edge.
+// Visits the clock edges (numbers, capture times) against which data of a tag is checked: those that close a latch.
 template <typename Visit>
-void Analysis::each_capture(const Check& check, std::int32_t tag, bool opens, Visit visit) const {
+void Analysis::each_capture(const Check& check, std::int32_t tag, Visit visit) const {
   const std::int32_t group = constraints_.group[check.data];
   const float* const capture =
       constraints_.capture + (static_cast<std::int64_t>(tag) * constraints_.groups + group) * constraints_.edges;
-  const bool is_falling = (check.is_falling != 0) != opens;
+  const bool is_falling = check.is_falling != 0;
   for (std::int32_t edge = 0; edge < constraints_.edges; ++edge) {
     const bool falls = (edge & 1) != 0;
     const std::uint32_t mask = falls == is_falling ? constraints_.plain[check.clock] : constraints_.inverted[check.clock];
     if ((mask >> (edge / 2)) & 1U && std::isfinite(capture[edge])) visit(edge, capture[edge]);
   }
+}
+
+// How long a latch is open before the edge that closes it.
+float Analysis::open_time(std::int32_t edge) const {
+  const float width = constraints_.edge_time[edge] - constraints_.edge_time[edge ^ 1];
+  return width > 0 ? width : width + constraints_.period[edge / 2];
 }
 
 // What latches lend to the paths behind them, into `borrowed`; whether any grew.
@@ -96,12 +102,13 @@ bool Analysis::borrow() {
     for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
       const float time = times_[at(tag)].arrival[at(passage.from)];
       if (time == -kNever) continue;
-      each_capture(check, tag, true, [&](std::int32_t edge, float opening) {
-        const std::int32_t to = constraints_.tag_of_edge[edge];
+      each_capture(check, tag, [&](std::int32_t closes, float closing) {
+        const std::int32_t opens = closes ^ 1, to = constraints_.tag_of_edge[opens];
+        const float width = open_time(closes), opening = closing - width;
         if (to < 0 || time <= opening) return;
-        const float width = std::abs(constraints_.edge_time[edge ^ 1] - constraints_.edge_time[edge]);
         const float delay = library_.look_up(passage.delay_table, delays_.slew[at(passage.from)], load);
-        const float late = std::min(time - opening, width) + constraints_.edge_time[edge] + delay;
+        const float opened = constraints_.edge_time[opens] + constraints_.edge_offset[opens];
+        const float late = opened + std::min(time - opening, width) + delay;
         auto& borrowed = times_[at(to)].borrowed;
         if (borrowed.empty()) borrowed.assign(at(2 * graph_.pins()), -kNever);
         if (late > borrowed[at(passage.to)] && late > times_[at(to)].arrival[at(passage.to)]) {
@@ -136,16 +143,15 @@ void Analysis::check() {
         const float clock_slew = delays_.slew[at(2 * static_cast<std::int64_t>(check.clock) + check.is_falling)];
         const float setup = library_.look_up(check.tables[falls], clock_slew, delays_.slew[at(vertex)]);
         if (!check.is_latch) {
-          each_capture(check, tag, false, [&](std::int32_t, float capture) {
+          each_capture(check, tag, [&](std::int32_t, float capture) {
             end(tag, vertex, capture - setup, capture - setup - time);
           });
           continue;
         }
         // Data that comes while a latch is open takes the time from the path behind it.
-        each_capture(check, tag, true, [&](std::int32_t edge, float opening) {
-          const float width = std::abs(constraints_.edge_time[edge ^ 1] - constraints_.edge_time[edge]);
-          const float closing = opening + width - setup;
-          const float found = time <= opening ? opening - time : std::min(closing - time, 0.0F);
+        each_capture(check, tag, [&](std::int32_t edge, float closing) {
+          const float opening = closing - open_time(edge);
+          const float found = time <= opening ? opening - time : std::min(closing - setup - time, 0.0F);
           end(tag, vertex, time + found, found);
         });
       }

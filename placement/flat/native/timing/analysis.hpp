@@ -33,7 +33,9 @@ struct Constraints {
   const std::int32_t* group;    // [pins], of endpoints
   const std::uint32_t* plain;   // [pins], clocks that reach them (`Graph::spread_clocks`)
   const std::uint32_t* inverted;
-  const float* edge_time;       // [edges], when an edge launches
+  const float* edge_time;       // [edges], in the first period
+  const float* edge_offset;     // [edges], from there to when registers are captured: latency less uncertainty
+  const float* period;          // [edges / 2]
   const std::int32_t* tag_of_edge;  // [edges], the tag of what it launches without exceptions; -1: none
 };
 
@@ -66,7 +68,8 @@ class Analysis {
   void check();
   void require(std::int32_t tag);
   template <typename Visit>
-  void each_capture(const Check& check, std::int32_t tag, bool opens, Visit visit) const;
+  void each_capture(const Check& check, std::int32_t tag, Visit visit) const;
+  float open_time(std::int32_t edge) const;
   void end(std::int32_t tag, std::int32_t vertex, float limit, float slack);
 
   const Library& library_;
