@@ -1,7 +1,7 @@
 """Static timing beside OpenSTA: the slack of every endpoint, and CPU seconds.
 
     python benchmarks/bench_timing.py --verilog netlist.v.gz --lef *.lef.gz --def placed.def.gz --liberty *.lib.gz \
-        --sdc design.sdc [--sta sta] [--keep FOLDER] [--random | --as-placed]
+        --sdc design.sdc [--sta sta] [--keep FOLDER] [--random | --as-placed] [--plot FILE]
 
 The DEF file has the macros' places. Cells are placed around them (`--random`: anywhere in the core; `--as-placed`:
 where the file has them). OpenSTA reads the
@@ -22,12 +22,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import kendalltau
 
 from placement.flat.global_placement import place_cells
 from placement.flat.problem import Core
-from placement.flat.timing import TimingEvaluator
+from placement.flat.timing import TimingEstimate, TimingEvaluator
 from placement.netlist.design import Placement
 from placement.netlist.files import unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
@@ -105,6 +106,7 @@ def main(words: Sequence[str] | None = None) -> None:
         parser.add_argument(f"--{name}", nargs=count, required=True)
     parser.add_argument("--sta", default="sta")
     parser.add_argument("--keep")
+    parser.add_argument("--plot")
     parser.add_argument("--random", action="store_true")
     parser.add_argument("--as-placed", action="store_true")
     given = parser.parse_args(words)
@@ -117,7 +119,7 @@ def main(words: Sequence[str] | None = None) -> None:
     limited = TimingEvaluator(chip.timing, chip.flat)
     placement = chip.flat.placement if given.as_placed else placed(chip.flat, is_random=given.random)
     print(f"{chip.flat.name}: {len(chip.flat.cells):,} cells, {len(chip.timing.instance):,} pins; {chip.timing.wires}")
-    estimate = limited.evaluate(placement)
+    estimate = limited.evaluate(placement, paths=2000)
     print(f"in the product: wns {estimate.wns:.1f} ps, tns {estimate.tns / 1000:.1f} ns, {estimate.seconds:.3f} CPU-s")
     timing = dataclasses.replace(
         chip.timing,
@@ -155,6 +157,43 @@ def main(words: Sequence[str] | None = None) -> None:
     unit = 1000.0 if time_unit[1] == "ns" else 1.0
     compare(ours.endpoint, ours.slack_at_end, names, {name: slack * unit for name, slack in theirs.items()})
     print(f"OpenSTA: {seconds:.1f} CPU-s, with reading")
+    if given.plot:
+        in_ps = {name: slack * unit for name, slack in theirs.items()}
+        draw(Path(given.plot), chip.flat, placement, estimate, ours, [in_ps.get(names[pin]) for pin in ours.endpoint])
+
+
+def draw(
+    path: Path,
+    flat: FlatDesign,
+    placement: Placement,
+    estimate: TimingEstimate,
+    ours: TimingEstimate,
+    theirs: Sequence[float | None],
+) -> None:
+    """Writes a picture: the worst paths over the macros, and our slacks beside OpenSTA's (None: it has none)."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+    hard = flat.netlist.hard
+    width, height = (sides[hard] for sides in flat.netlist.sides(placement.orientation))
+    for x, y, across, up in zip(placement.x[hard], placement.y[hard], width, height, strict=True):
+        left.add_patch(
+            plt.Rectangle((x - across / 2, y - up / 2), across, up, facecolor="#dbe4ee", edgecolor="#8aa0b6")
+        )
+    kinds = dict.fromkeys(path.group for path in estimate.paths)
+    for number, kind in enumerate(kinds):
+        for one in [path for path in estimate.paths if path.group == kind][:10]:
+            left.plot(one.x, one.y, color=f"C{number + 1}", linewidth=0.7, label=kind)
+    handles, labels = left.get_legend_handles_labels()
+    first = {label: handle for handle, label in zip(handles, labels, strict=True)}
+    left.legend(first.values(), first.keys(), title="worst paths", loc="upper right", fontsize=8)
+    left.set(aspect="equal", xlabel="µm", ylabel="µm")
+    left.autoscale_view()
+    known = np.array([value is not None for value in theirs])
+    other = np.array([value for value in theirs if value is not None]) / 1000
+    right.plot(other, ours.slack_at_end[known] / 1000, ",", color="C0")
+    ends = [other.min(), other.max()]
+    right.plot(ends, ends, color="0.6", linewidth=0.7)
+    right.set(aspect="equal", xlabel="slack by OpenSTA, ns", ylabel="slack by the estimate, ns")
+    figure.savefig(path, dpi=110)
 
 
 def compare(endpoint: np.ndarray, slack: np.ndarray, names: Sequence[str], theirs: dict[str, float]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from placement.netlist.errors import SHOWN, DesignError, Finding, listing
-from placement.netlist.files import read_text
+from placement.netlist.files import SourceFile, decoded, read_bytes
 from placement.netlist.formats.tcl import Tcl, Value, as_text, flat
 from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
 
@@ -58,8 +58,8 @@ def read_sdc(
     objects: DesignObjects,
     *,
     time_unit: float,
-) -> TimingConstraints:
-    """The constraints in an SDC file, plain or gzipped.
+) -> tuple[TimingConstraints, SourceFile]:
+    """The constraints in an SDC file, plain or gzipped, and where they come from.
 
     Args:
         path: the file.
@@ -70,8 +70,9 @@ def read_sdc(
         DesignError: with file and line; the text is no Tcl, a number is missing or out of range, a clock is unknown.
     """
     reader = _Reader(path, objects, time_unit)
-    reader.tcl.run(read_text(path))
-    return reader.constraints()
+    data, source = read_bytes(path)
+    reader.tcl.run(decoded(data, path))
+    return reader.constraints(), source
 
 
 class _Arguments(NamedTuple):
@@ -103,6 +104,7 @@ def _parsed(arguments: Sequence[Value]) -> _Arguments:
 class _Reader:
     def __init__(self, path: object, objects: DesignObjects, time_unit: float) -> None:
         self.path, self.objects, self.unit = path, objects, time_unit
+        self.ports, self.cells = _Names(list(objects.ports)), _Names(objects.cells)
         self.clocks: dict[str, Clock] = {}
         self.latency: dict[tuple[str, bool], float] = {}
         self.delays: dict[bool, list[PortDelay]] = {True: [], False: []}
@@ -343,25 +345,31 @@ class _Reader:
         pattern = pattern.replace("\\", "")
         if kind == "pin":
             cell, _, pin = pattern.rpartition("/")
-            cells = _matches(cell, self.objects.cells) if cell else []
-            return [
-                Object("pin", f"{owner}/{name}")
-                for owner in cells
-                for name in _matches(pin, self.objects.pins_of(owner))
-            ]
-        names = {"port": self.objects.ports, "cell": self.objects.cells, "clock": self.clocks}[kind]
-        return [Object(kind, name) for name in _matches(pattern, list(names))]
+            owners = self.cells.matching(cell) if cell else []
+            pins_of = self.objects.pins_of
+            return [Object("pin", f"{one}/{name}") for one in owners for name in _Names(pins_of(one)).matching(pin)]
+        names = {"port": self.ports, "cell": self.cells}.get(kind) or _Names(list(self.clocks))
+        return [Object(kind, name) for name in names.matching(pattern)]
 
 
-def _matches(pattern: str, names: Sequence[str]) -> list[str]:
-    """The names that a pattern with `*` and `?` matches, and the bits of a bus of that name."""
-    if "*" not in pattern and "?" not in pattern:
-        return [
-            name for name in names if name == pattern or (name.endswith("]") and name.rpartition("[")[0] == pattern)
-        ]
-    # Brackets are bits of buses, no sets of letters.
-    expression = re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
-    return [name for name in names if expression.match(name)]
+class _Names:
+    """Names that patterns are looked up in."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._found: dict[str, list[str]] = {}
+        for name in names:
+            self._found.setdefault(name, []).append(name)
+            if name.endswith("]"):
+                self._found.setdefault(name.rpartition("[")[0], []).append(name)
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names that a pattern with `*` and `?` matches, or that are a bit of a bus of that name."""
+        if "*" not in pattern and "?" not in pattern:
+            return self._found.get(pattern, [])
+        # Brackets are bits of buses, no sets of letters.
+        expression = re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
+        return [name for name in self._names if expression.match(name)]
 
 
 def _summary(what: str, found: list[tuple[int, str]]) -> Finding:

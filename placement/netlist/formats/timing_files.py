@@ -62,7 +62,8 @@ def read_timing_files(
     constraints = TimingConstraints()
     notices, sources = list(files.notices), list(files.sources)
     if sdc is not None:
-        constraints = read_sdc(sdc, _objects(file), time_unit=files.time_unit)
+        constraints, source = read_sdc(sdc, _objects(file), time_unit=files.time_unit)
+        sources.append(source)
     return TimingNetlist(
         library=library,
         cell=cell,

@@ -22,7 +22,7 @@ CLOCK = "create_clock -name c -period 10 [get_ports clk]\n"
 
 def read(tmp_path: Path, text: str, *, time_unit: float = 1.0) -> TimingConstraints:
     (tmp_path / "chip.sdc").write_text(text)
-    return read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=time_unit)
+    return read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=time_unit)[0]
 
 
 def test_a_clock_with_all_that_it_has(tmp_path: Path) -> None:
