@@ -14,37 +14,31 @@ the routed wirelength.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import dataclasses
-import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau
 
+from placement.benchmark.coloquinte_judge import coloquinte_placement
 from placement.flat.electrostatic import PlacerSettings
 from placement.flat.global_placement import WARM_BALANCE, CellPlacement, place_cells, spread_cells
 from placement.flat.grid import blocked_share, density_overflow, grid_for
-from placement.flat.problem import Core, counted_nets, flat_problem, half_perimeter
+from placement.flat.problem import Core, flat_problem, half_perimeter
 from placement.flat.routing import RoutingResources, route_estimate
-from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_def
 from placement.netlist.pdn_channel import pdn_channel
 
-_UNITS = 100  # coloquinte's length units per µm
-_ROW = 1.4  # µm, a row of NanGate45
 # NanGate45, metal2 to metal10: usable share of the tracks (the adjustments that OpenROAD's platform gives its global
 # router) over the LEF's pitch. Memories block metal1 to metal4.
 _ACROSS = (0.3 / 0.14, 0.75 / 0.28, 0.75 / 0.8, 0.75 / 1.6)
 _UP = (0.2 / 0.19, 0.75 / 0.28, 0.75 / 0.28, 0.75 / 0.8, 0.75 / 1.6)
 _TRACKS = RoutingResources(sum(_ACROSS), sum(_UP), _ACROSS[0], sum(_UP[:2]))
-_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}  # the others swap sides
 
 
 class Macros(NamedTuple):
@@ -77,55 +71,6 @@ def of_plc(path: Path, netlist: Netlist, clustered: Netlist, halo: float) -> Mac
     orientation[netlist.hard] = theirs.orientation[[index[netlist.names[node]] for node in netlist.hard.tolist()]]
     placement = Placement(x=x, y=y, orientation=orientation, placed=held, fixed=held)
     return Macros(netlist, placement, Core(canvas.width, canvas.height, halo=halo))
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Discards standard output, to which coloquinte writes."""
-    kept = os.dup(1)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
-def coloquinte_placement(netlist: Netlist, placement: Placement, core: Core) -> tuple[Placement, float]:
-    """Where coloquinte's global placer (effort 3) puts the cells, and its CPU seconds."""
-    import coloquinte
-
-    cells, hard = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.HARD
-    width = np.round(netlist.width * _UNITS).astype(int)
-    height = np.where(cells, round(_ROW * _UNITS), np.round(netlist.height * _UNITS)).astype(int)
-    x = np.where(cells, core.width / 2, placement.x - core.x) * _UNITS
-    y = np.where(cells, core.height / 2, placement.y - core.y) * _UNITS
-    turns = np.array([_TURNS[Orientation(turn).name] for turn in placement.orientation])
-    of = netlist.pin_node
-    offset = [
-        np.round(delta * _UNITS * turns[of, axis] + side[of] / 2).astype(int)
-        for axis, (delta, side) in enumerate(((netlist.pin_dx, width), (netlist.pin_dy, height)))
-    ]
-    circuit: Any = coloquinte.Circuit(netlist.num_nodes)
-    circuit.cell_width, circuit.cell_height = width.tolist(), height.tolist()
-    circuit.cell_is_fixed, circuit.cell_is_obstruction = (~cells).tolist(), hard.tolist()
-    circuit.cell_x, circuit.cell_y = (
-        (at - side / 2).round().astype(int).tolist() for at, side in ((x, width), (y, height))
-    )
-    for net in np.flatnonzero(counted_nets(netlist)):
-        pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
-        circuit.add_net(of[pins].tolist(), offset[0][pins].tolist(), offset[1][pins].tolist())
-    whole = coloquinte.Rectangle(0, int(core.width * _UNITS), 0, int(core.height * _UNITS))
-    circuit.setup_rows(whole, round(_ROW * _UNITS), True, True)
-    begun = time.process_time()
-    with quiet():
-        circuit.place_global(3)
-    seconds = time.process_time() - begun
-    nodes = np.flatnonzero(cells)
-    corner = np.array([circuit.cell_x, circuit.cell_y])[:, nodes] / _UNITS
-    x, y = corner[0] + width[nodes] / _UNITS / 2 + core.x, corner[1] + _ROW / 2 + core.y
-    return placement.moved(nodes, x, y), seconds
 
 
 def overflow_of(netlist: Netlist, placement: Placement, core: Core) -> float:

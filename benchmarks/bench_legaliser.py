@@ -5,26 +5,23 @@
 Without designs, clustered ones of 250, 500 and 1,000 macros are generated, whose own placements are legal. Their macros
 are strewn by a normal distribution. `--dense` counts, of canvases that are cut into pieces and filled to 85%, in how
 many no room is found once the pieces are strewn. `--exact` counts, of random floorplans of at most 12 macros with fixed
-macros, blockages, fences, halos and grids at 50% to 95% utilisation, in how many an exact solver finds a legal
-placement and the legaliser does not.
+macros, blockages, fences and halos at 50% to 95% utilisation, in how many an exact solver (CP-SAT, if the package
+ortools is installed) finds a legal placement and the legaliser does not.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import time
 
 import numpy as np
 
-from placement.annealing.exact_packing import Infeasible, packed_exactly
+from benchmarks.exact_placement import exists, solver_name
 from placement.annealing.legaliser import NoLegalPlacement, boxes_of, legalise
-from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
 from placement.netlist.design import Design, Placement
-from placement.netlist.floorplan import Region
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.load import load
-from tests.support.dense import SIDE, dense_design, strewn
+from tests.support.dense import constrained_design, dense_design, strewn
 
 SIZES = (250, 500, 1000)
 SOFT_FOR_EACH = 6
@@ -84,55 +81,25 @@ def count_dense(cases: int) -> None:
 def compare_with_exact(cases: int) -> None:
     """Prints, by utilisation, in how many cases a legal placement exists and is found."""
     for low in UTILISATIONS:
-        exists = unknown = 0
+        possible = unknown = 0
         lost = []
         for seed in range(cases):
-            design = constrained(seed, utilization=low + np.random.default_rng(seed).uniform(0, min(STEP, MOST - low)))
+            design = constrained_design(
+                seed, utilization=low + np.random.default_rng(seed).uniform(0, min(STEP, MOST - low))
+            )
             start = strewn(design, 300.0, seed=seed)
             feasible: bool | None = True
             if legalised(design, start)[1] is None:
-                grid = design.constraints.grid
-                boxes = boxes_of(design, start, spacing=0.0, blockages=(), grid=grid)
-                try:
-                    feasible = packed_exactly(boxes, seconds=SOLVER_SECONDS) is not None or None
-                except Infeasible:
-                    feasible = False
+                boxes = boxes_of(design, start, spacing=0.0, blockages=(), grid=design.constraints.grid)
+                feasible = exists(boxes, seconds=SOLVER_SECONDS)
                 lost += [seed] if feasible else []
-            exists, unknown = exists + bool(feasible), unknown + (feasible is None)
+            possible, unknown = possible + bool(feasible), unknown + (feasible is None)
         share = f"{low:.0%} to {min(low + STEP, MOST):.0%}"
         print(
-            f"{share}: {exists} of {cases} cases have a legal placement ({unknown} open in {SOLVER_SECONDS:g} s), "
-            f"of which the legaliser misses {len(lost)} {lost or ''}",
+            f"{share}: {possible} of {cases} cases have a legal placement by {solver_name()} ({unknown} open in "
+            f"{SOLVER_SECONDS:g} s), of which the legaliser misses {len(lost)} {lost or ''}",
             flush=True,
         )
-
-
-def constrained(seed: int, *, utilization: float) -> Design:
-    """At most 12 macros with random constraints; every second design has a legal placement by construction."""
-    generator = np.random.default_rng([seed, 1])
-    design = dense_design(seed, macros=int(generator.integers(3, 13)), utilization=utilization)
-    netlist, hard, count = design.netlist, design.netlist.hard, design.netlist.num_nodes
-    halo, regions, initial = np.zeros((count, 2)), [], design.initial
-    fixed = initial.fixed.copy()
-    fixed[generator.permutation(hard)[: int(generator.integers(0, 2))]] = len(hard) > 2
-    blockages = np.zeros((0, 4))
-    if seed % 4 > 1:  # other sizes: whether they fit is open
-        sizes = np.stack((netlist.width, netlist.height)) * np.exp(generator.normal(0.0, 0.3, (2, count)))
-        sizes[:, hard] *= np.sqrt(utilization * SIDE**2 / sizes[:, hard].prod(axis=0).sum())
-        netlist = dataclasses.replace(netlist, width=np.minimum(sizes[0], SIDE), height=np.minimum(sizes[1], SIDE))
-        fixed = initial.fixed
-        corners = generator.uniform(0, 0.8 * SIDE, (int(generator.integers(0, 3)), 2))
-        blockages = np.concatenate((corners, corners + generator.uniform(20, 150, corners.shape)), axis=1)
-        halo[hard] = generator.uniform(0, 10, (1, 2)) * generator.integers(0, 2)
-        if generator.integers(0, 2):
-            box, nodes = np.array([[0.0, 0.0, 0.6 * SIDE, SIDE]]), np.sort(hard[: len(hard) // 3])
-            regions.append(Region("fence", box, nodes, is_exclusive=bool(generator.integers(0, 2))))
-    constraints = Constraints(
-        halo=halo, blockages=blockages, regions=tuple(regions), orientations=np.full(count, ALL_ORIENTATIONS),
-        grid=SnapGrid(), port_keepout=0.0,
-    )  # fmt: skip
-    initial = dataclasses.replace(initial, fixed=fixed)
-    return dataclasses.replace(design, netlist=netlist, initial=initial, constraints=constraints)
 
 
 if __name__ == "__main__":

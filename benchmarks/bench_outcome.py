@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from bench_flat import coloquinte_placement
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import kendalltau
 
+from placement.benchmark.coloquinte_judge import coloquinte_placement
 from placement.evaluation.full_evaluation import FullEvaluator, read_flat_of
 from placement.evaluation.placements import load_placements
 from placement.flat.correspondence import core_of, macros_on_flat

@@ -127,6 +127,7 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
     bookshelf: FilePath | None = None,
     protobuf: FilePath | None = None,
     plc: FilePath | None = None,
+    verilog: Sequence[FilePath] = (),
     out: FilePath | None = None,
     force: bool = False,
     free_macros: bool = False,
@@ -136,10 +137,11 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
 
     Args:
         lef: technology and library files, in any order.
-        def_file: the DEF file, with nets; with `protobuf` its floorplan is enough.
+        def_file: the DEF file, with nets; with `protobuf` or `verilog` its floorplan is enough.
         bookshelf: the .aux file of a Bookshelf design.
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
+        verilog: structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
         force: whether a design that is in the folder already is replaced.
         free_macros: whether macros that the files fix may move; pads stay fixed.
@@ -154,7 +156,7 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
         DesignError: a file cannot be used; the message has its name and line.
         OSError: the folder cannot be written.
     """
-    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
+    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc, verilog=verilog)
     if out is not None:
         check_design_folder(out, force=force)
     chip = read_chip(files, free_macros=free_macros)

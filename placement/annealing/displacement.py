@@ -147,16 +147,17 @@ def _near(boxes: Boxes) -> float:
     return NEAR * max(boxes.width[: boxes.movable].max(), boxes.height[: boxes.movable].max())
 
 
-def in_order(boxes: Boxes) -> Centres | None:
-    """The least displacement that keeps the order of the boxes.
+def in_order(boxes: Boxes, begin: Boxes | None = None) -> Centres | None:
+    """The least displacement that keeps the order of the boxes, or that of `begin`, the same boxes elsewhere.
 
     Holds the boxes that are near each other, lets constraints be broken at a price, and then holds those that still
     overlap on the other axis. None where that does not end.
     """
     pairs = boxes.pairs()
     needed_x, needed_y = boxes.needed(*pairs)
-    # A macro's order among the others is that of the nearest position in its regions.
-    begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
+    if begin is None:
+        # A macro's order among the others is that of the nearest position in its regions.
+        begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
     wish_x, wish_y = begin.gaps(pairs)
     on_x = wish_x >= wish_y
     active = np.maximum(wish_x, wish_y) < np.maximum(needed_x, needed_y) + _near(boxes)

@@ -46,9 +46,9 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     """Gives every movable hard macro in turn its cheapest orientation, until no macro has a cheaper one.
 
     This is coordinate descent on the exact cost, Circuit Training's last step. Only the three orientations with the
-    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them, so nothing
-    moves and what was legal stays legal. The result never costs more than `placement` under `weights`. Raises
-    DesignError where `placement` is not a whole placement of `design`.
+    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them and its corner
+    is then on its grid, so nothing moves and what was legal stays legal. The result never costs more than `placement`
+    under `weights`. Raises DesignError where `placement` is not a whole placement of `design`.
     """
     cost = IncrementalCost(design, placement, weights=weights)
     macros = [int(node) for node in design.placing_order if not placement.fixed[node]]
@@ -68,7 +68,7 @@ def _flip(design: Design, cost: IncrementalCost, node: int) -> bool:
     best, lowest = before, cost.costs.total - LEAST_GAIN
     for mirror in _MIRRORS:
         other = before ^ mirror  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
-        if not design.constraints.allows(node, other):
+        if not (design.constraints.allows(node, other) and _on_grid(design, cost, node, other)):
             continue
         found = cost.orient(node, other).total
         if found < lowest:
@@ -79,6 +79,16 @@ def _flip(design: Design, cost: IncrementalCost, node: int) -> bool:
     cost.orient(node, best)
     cost.commit()
     return True
+
+
+def _on_grid(design: Design, cost: IncrementalCost, node: int, orientation: int) -> bool:
+    """Whether a macro's corner, which does not move, is on its grid in another orientation of the same sides."""
+    if not design.constraints.macro_grids:
+        return True
+    at = cost.placement
+    width, height = design.netlist.sides(at.orientation)
+    corner = float(at.x[node] - width[node] / 2), float(at.y[node] - height[node] / 2)
+    return design.constraints.grid_of(node, orientation).holds(*corner)
 
 
 def anneal_soft_macros(

@@ -24,8 +24,11 @@ from placement.netlist.geometry import clipped, complement
 
 ATTEMPTS = 600
 """At putting some macros back in another order."""
+PATIENCE = 10
+"""Attempts for each macro, of which none gains, before they end."""
 MOST_TAKEN_UP = 8
 """Macros at once."""
+FIRST_COMPARISONS = 10**7
 COMPARISONS = 10**9
 """Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
@@ -33,7 +36,8 @@ SEARCHES = 4
 EXACT_SECONDS = 5.0
 """For the exact solution."""
 MANY = 500
-"""Movable macros, beyond which the first order that fits is taken, and attempts become fewer."""
+"""Movable macros, beyond which the first order that fits is taken without a linear program for all of them, and
+attempts become fewer."""
 CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
 """Sides of the limits, low or high, across and up."""
 MOST_AROUND = 24
@@ -82,7 +86,8 @@ def legalise(
     if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
         return placement
     onto = joined_grid(design, grid)
-    if onto.is_set:
+    snaps = onto.is_set or bool(design.constraints.macro_grids)
+    if snaps:
         rounded = _rounded(design, placement, onto)
         if fits(design, rounded, spacing=spacing, blockages=blockages):
             return rounded
@@ -90,20 +95,22 @@ def legalise(
     try:
         found, searched = _least_displaced(boxes), "found no"
     except Infeasible:  # on a grid, that is of boxes rounded to it
-        found, searched = None, "found no" if onto.is_set else "there is no"
+        found, searched = None, "found no" if snaps else "there is no"
     if found is None:
         raise NoLegalPlacement(f"{design.name}: {searched} legal placement with spacing {spacing:g} µm")
     x, y = found
-    if onto.is_set:
-        width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
-        x = _snapped(x - width / 2, onto.pitch_x, onto.offset_x) + width / 2
-        y = _snapped(y - height / 2, onto.pitch_y, onto.offset_y) + height / 2
-        own_width, own_height = design.netlist.sides(placement.orientation)
+    if snaps:
+        size = np.stack([boxes.width, boxes.height])[:, : boxes.movable]
+        corners = np.stack([x, y]) - size / 2
+        pitch, offset = _corner_grids(design, placement, onto)
+        snapped = _up(corners, pitch, offset) if design.constraints.macro_grids else _down(corners, pitch, offset)
+        x, y = snapped + size / 2
         # the lower left corner stays
-        x, y = x - (width - own_width[nodes]) / 2, y - (height - own_height[nodes]) / 2
+        x, y = np.stack([x, y]) - (size - np.stack(design.netlist.sides(placement.orientation))[:, nodes]) / 2
     result = placement.moved(nodes, x, y)
     if not fits(design, result, spacing=spacing, blockages=blockages):
-        pitches = f"{onto.pitch_x:g} × {onto.pitch_y:g}" if onto.pitch_x != onto.pitch_y else f"{onto.pitch_x:g}"
+        across, up = design.constraints.coarsest_pitch if grid <= 0 else (grid, grid)
+        pitches = f"{across:g} × {up:g}" if across != up else f"{across:g}"
         raise NoLegalPlacement(
             f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {pitches} µm"
         )
@@ -112,18 +119,50 @@ def legalise(
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
+    if _need_more_than_there_is(boxes):
+        raise Infeasible
     if boxes.channel is not None:
         return _with_channels(boxes)
-    found = [in_order(boxes)]
-    for order in _orders(boxes):
-        if boxes.movable > MANY and any(one is not None for one in found):
-            break
+    if boxes.movable > MANY:
+        placed = next((one for order in _orders(boxes) if (one := _nearest(boxes, order)) is not None), None)
+        if placed is not None:
+            return _improved(boxes, placed)
+    found = [in_order(boxes, _off_obstacles(boxes))]
+    seen = set[bytes]()
+    for order in _orders(boxes) if boxes.movable <= MANY else ():
         placed = _nearest(boxes, order)
-        found.append(None if placed is None else tightened(boxes, placed))
+        if placed is not None and (key := np.stack(placed).tobytes()) not in seen:
+            seen.add(key)
+            found.append(tightened(boxes, placed))
     best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
     if best is None:
         best = _packed(boxes)
     return None if best is None else _improved(boxes, best)
+
+
+def _need_more_than_there_is(boxes: Boxes) -> bool:
+    """Whether macros with half of the distance that they keep, or with their halos, cover more than their limits."""
+    count = boxes.movable
+    if count == 0:
+        return False
+    spacing = np.broadcast_to(boxes.spacing[:, :count].min(axis=1, keepdims=True) / 2, (2, count))
+    for around in (spacing, boxes.halo[:, :count]):
+        half = np.stack([size[:count] for _, size in boxes.axes]) / 2 + around
+        room = (boxes.high + half).max(axis=1) - (boxes.low - half).min(axis=1)
+        if (4 * half.prod(axis=0)).sum() > room.prod() * (1 + TOLERANCE):
+            return True
+    return False
+
+
+def _off_obstacles(boxes: Boxes) -> Boxes | None:
+    """The boxes, each on the position nearest to it that is free of what is fixed; None where that is where they are.
+
+    The side of an obstacle on which a box can be is so decided, which no order of the given centres shows.
+    """
+    centres = _nearest(boxes, np.arange(boxes.movable), among=boxes.movable)
+    if centres is None or boxes.displacement(*centres).sum() < TOLERANCE:
+        return None
+    return boxes.moved_to(*centres)
 
 
 def _with_channels(boxes: Boxes) -> Centres | None:
@@ -152,22 +191,27 @@ def _packed(boxes: Boxes) -> Centres | None:
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
-    for seed in range(SEARCHES):
-        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
+    for seed, comparisons in enumerate([FIRST_COMPARISONS, *[COMPARISONS] * SEARCHES]):
+        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), comparisons, max(0, seed - 1))
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-    exact = packed_exactly(boxes, seconds=EXACT_SECONDS)
-    return None if exact is None else tightened(boxes, exact)
+        # What is not found soon is often not there, which long searches do not show.
+        exact = packed_exactly(boxes, seconds=EXACT_SECONDS) if seed == 0 else None
+        if exact is not None:
+            return tightened(boxes, exact)
+    return None
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
     """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
     generator = np.random.default_rng(0)
     count = boxes.movable
+    failed = 0  # in turn
     for _ in range(ATTEMPTS * MANY // max(count, MANY)):
         moved = boxes.displacement(*centres)
-        if moved.sum() < TOLERANCE:
+        if moved.sum() < TOLERANCE or failed > PATIENCE * count:
             break
+        failed += 1
         centre = generator.choice(count, p=moved / moved.sum())
         near = np.abs(centres[0] - boxes.x[centre]) + np.abs(centres[1] - boxes.y[centre])
         near[centre] = -1.0
@@ -177,8 +221,9 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
             taken = np.concatenate([[centre], taken[taken != centre]])
         placed = _nearest(boxes, taken, centres)
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
+            failed = 0
             centres = placed if boxes.channel is not None else _tightened_around(boxes, placed, taken)
-    return centres if boxes.channel is not None else tightened(boxes, centres)
+    return centres if boxes.channel is not None or count > MANY else tightened(boxes, centres)
 
 
 def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
@@ -214,16 +259,18 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
     return [np.lexsort(key) for key in keys]
 
 
-def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> Centres | None:
+def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, among: int = 0) -> Centres | None:
     """Each macro in turn on the nearest position that is still free; None where there is none.
 
-    Macros that are not in `order` are where `others` has them.
+    Macros that are not in `order` are where `others` has them. Boxes before number `among` are in nobody's way.
     """
     now = boxes._replace(x=boxes.x.copy(), y=boxes.y.copy()) if others is None else boxes.moved_to(*others)
     placed_boxes = np.ones(len(now.x), dtype=bool)
     placed_boxes[order] = False
+    clear = boxes.concerns.copy() if among else boxes.concerns
+    clear[:, :among] = False
     for index in order:
-        found = _nearest_free(boxes, now, index, np.flatnonzero(placed_boxes & boxes.concerns[index]))
+        found = _nearest_free(boxes, now, index, np.flatnonzero(placed_boxes & clear[index]))
         if found is None:
             return None
         now.x[index], now.y[index] = found
@@ -254,6 +301,10 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
     own = design.constraints.grid
     if grid <= 0:
         return own
+    if design.constraints.macro_grids:
+        raise DesignError(
+            f"grid={grid:g}: the design's macros have grids of their own, on which their pins are on tracks"
+        )
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(
@@ -265,7 +316,11 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
 def boxes_of(
     design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]], grid: SnapGrid
 ) -> Boxes:
-    """Movable macros, then obstacles; sizes and gaps are rounded up to the grid, and obstacles outwards."""
+    """Movable macros, then obstacles; sizes and gaps are rounded up to the grid, and obstacles outwards.
+
+    Where macros have grids of their own, their boxes are a pitch larger instead, so that each macro may be moved up to
+    the next corner of its grid within its box.
+    """
     movable = design.placing_order
     fixed = np.flatnonzero((design.netlist.kind == NodeKind.HARD) & design.initial.fixed)
     areas, area_spacing, area_concerns = _areas(design, movable, spacing, blockages)
@@ -279,6 +334,13 @@ def boxes_of(
     kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
+    own_pitch = np.zeros_like(size)  # by which boxes are larger
+    if design.constraints.macro_grids:
+        own_pitch, own_offset = _corner_grids(design, placement, grid)
+        corner = _down(limits[1] - size, own_pitch, own_offset), _up(limits[0], own_pitch, own_offset)
+        size = size + own_pitch
+        last, first = (edge + size / 2 for edge in corner)
+        grid = SnapGrid()
     pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
     for axis, (pitch, offset) in enumerate(zip(pitches, offsets, strict=True)):
         if pitch <= 0:
@@ -303,18 +365,21 @@ def boxes_of(
     channel[:, : len(movable) + len(fixed)] = np.array(design.constraints.channel)[:, None]
     return boxes._replace(
         channel=np.stack([_rounded_up(one, pitch) for one, pitch in zip(channel, pitches, strict=True)]),
-        edges=_edges(design, sides[:, movable], size, grid),
+        edges=_edges(design, sides[:, movable], size, grid, own_pitch),
     )
 
 
-def _edges(design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid) -> np.ndarray:
-    """As `Boxes.edges`: for macros of these sides, [2, M], whose boxes have these sizes on the grid."""
+def _edges(design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid, own_pitch: np.ndarray) -> np.ndarray:
+    """As `Boxes.edges`: for macros of these sides, [2, M], whose boxes have these sizes on the grid.
+
+    Macros may be moved up within their boxes, by less than `own_pitch` [2, M], and still abut the edge.
+    """
     found = []
     extents = (design.canvas.width, design.canvas.height)
-    for own, whole, extent, width, (pitch, offset) in zip(
-        sides, size, extents, design.constraints.channel, grid.axes, strict=True
+    for own, whole, up, extent, width, (pitch, offset) in zip(
+        sides, size, own_pitch, extents, design.constraints.channel, grid.axes, strict=True
     ):
-        corners = np.stack([np.zeros(len(own)), np.full(len(own), width), extent - own - width, extent - own])
+        corners = np.stack([up, np.full(len(own), width), extent - own - width - up, extent - own - 2 * up])
         if pitch > 0:
             corners[:2], corners[2:] = _up(corners[:2], pitch, offset), _down(corners[2:], pitch, offset)
         found.append(corners + whole / 2)
@@ -327,27 +392,32 @@ def _rounded_up(lengths: np.ndarray, pitch: float) -> np.ndarray:
 
 def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
     """The placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
-    nodes, axes = design.placing_order, []
-    for at, sides, pitch, offset in zip(
-        (placement.x, placement.y), design.netlist.sides(placement.orientation),
-        (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y), strict=True,
-    ):  # fmt: skip
-        half = sides[nodes] / 2
-        axes.append(_snapped(at[nodes] - half + pitch / 2, pitch, offset) + half)
-    return placement.moved(nodes, *axes)
+    nodes = design.placing_order
+    half = np.stack(design.netlist.sides(placement.orientation))[:, nodes] / 2
+    pitch, offset = _corner_grids(design, placement, grid)
+    corners = np.stack([placement.x[nodes], placement.y[nodes]]) - half
+    return placement.moved(nodes, *(_down(corners + pitch / 2, pitch, offset) + half))
 
 
-def _snapped(corner: np.ndarray, pitch: float, offset: float) -> np.ndarray:
-    """Corners on a grid, each the nearest below the one given; unchanged where the pitch is 0."""
-    return corner if pitch <= 0 else _down(corner, pitch, offset)
+def _corner_grids(design: Design, placement: Placement, grid: SnapGrid) -> tuple[np.ndarray, np.ndarray]:
+    """Pitch and offset of each movable hard macro as it is oriented, float64 [2, M]: those of `grid`, or its own."""
+    nodes = design.placing_order
+    if design.constraints.macro_grids:
+        return design.constraints.corner_grids(nodes, placement.orientation[nodes])
+    pitch, offset = np.array(grid.axes).T
+    return np.tile(pitch[:, None], len(nodes)), np.tile(offset[:, None], len(nodes))
 
 
-def _down(at: np.ndarray, pitch: float, offset: float) -> np.ndarray:
-    return offset + np.floor((at - offset) / pitch + TOLERANCE) * pitch
+def _down(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -> np.ndarray:
+    """The nearest points of grids that are not above those given; those given where the pitch is 0."""
+    step = np.where(np.asarray(pitch) > 0, pitch, 1.0)
+    return np.where(np.asarray(pitch) > 0, offset + np.floor((at - offset) / step + TOLERANCE) * step, at)
 
 
-def _up(at: np.ndarray, pitch: float, offset: float) -> np.ndarray:
-    return offset + np.ceil((at - offset) / pitch - TOLERANCE) * pitch
+def _up(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -> np.ndarray:
+    """The nearest points of grids that are not below those given; those given where the pitch is 0."""
+    step = np.where(np.asarray(pitch) > 0, pitch, 1.0)
+    return np.where(np.asarray(pitch) > 0, offset + np.ceil((at - offset) / step - TOLERANCE) * step, at)
 
 
 def _areas(

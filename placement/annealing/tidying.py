@@ -17,7 +17,7 @@ from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.tidiness import kept_free, largest_empty_rectangle
 from placement.netlist.design import Design, Placement
 
-WEIGHT = 0.07
+WEIGHT = 0.1
 """Of tidiness, in the cost that is straightened: so much that only what a macro's line costs in wire is weighed."""
 STAGES = 10
 """In each the largest empty rectangle is to grow once more."""

@@ -62,7 +62,8 @@ class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for some
+        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
+            right, top; the larger of two opposite sides counts), or mem*=5,3 for some, by name or master
         blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
         region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
         fence: a region without other macros
@@ -102,8 +103,8 @@ class ConstraintOptions(Settings):
         named = [value.rpartition("=") for value in self.halo if "=" in value]
         regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
         return ConstraintSettings(
-            halo=_sides("halo", of_all[0]) if of_all else None,
-            halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+            halo=_halo("halo", of_all[0]) if of_all else None,
+            halos={pattern: _halo(f"halo={pattern}", sides) for pattern, _, sides in named},
             blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
             regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
             port_keepout=self.port_keepout,
@@ -216,6 +217,16 @@ def _sides(what: str, text: str) -> tuple[float, float]:
     if min(values) < 0:
         raise ConfigError(f"{what}={text}: must be at least 0 µm")
     return values[0], values[-1]
+
+
+def _halo(what: str, text: str) -> tuple[float, float]:
+    """Across and up; of four sides (left, bottom, right, top) the larger of two that are opposite."""
+    if text.count(",") != 3:
+        return _sides(what, text)
+    left, bottom, right, top = _numbers(what, text, (4,), "left,bottom,right,top")
+    if min(left, bottom, right, top) < 0:
+        raise ConfigError(f"{what}={text}: must be at least 0 µm")
+    return max(left, right), max(bottom, top)
 
 
 def _rectangle(what: str, text: str) -> Rectangle:

@@ -60,6 +60,9 @@ _COMMANDS = (
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
     Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
+    Command("benchmark", "benchmark.command:benchmark", "Compare placers on a frozen suite of designs.", ("suite",)),
+    Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
+    Command("benchmark page", "benchmark.leaderboard:write_page", "Write the leaderboard's page.", ("results",)),
     Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
@@ -83,7 +86,7 @@ COMMANDS = {command.name: command for command in _COMMANDS}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; returns the exit status, 2 for a user's mistake."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    for length in (1, 2):
+    for length in (2, 1):
         command = COMMANDS.get(" ".join(words[:length]))
         if command is not None:
             return execute(command, words[length:])

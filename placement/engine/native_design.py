@@ -43,6 +43,7 @@ def _build(design: Design) -> _native.Design:
         action_scale=design.action_scale,
         off_grid=design.off_grid,
         pdn_channel=design.own_pdn_channel,
+        spacing=design.constraints.spacing,
         bank=banks(netlist),
     )
     if design.constraints.any:
@@ -64,6 +65,10 @@ def banks(netlist: Netlist) -> np.ndarray:
 def _constrain(native: _native.Design, design: Design) -> None:
     constraints, kept = design.constraints, keep_outs(design)
     grid = constraints.grid
+    own = np.full(design.netlist.num_nodes if constraints.macro_grids else 0, -1, dtype=np.int32)
+    own_grids = [one for some in constraints.macro_grids for one in some.grids]
+    for index, some in enumerate(constraints.macro_grids):
+        own[some.nodes] = index * len(some.grids)
     native.constrain(
         halo_x=np.ascontiguousarray(constraints.halo[:, 0]),
         halo_y=np.ascontiguousarray(constraints.halo[:, 1]),
@@ -75,4 +80,6 @@ def _constrain(native: _native.Design, design: Design) -> None:
         items=kept.items,
         grid=[grid.pitch_x, grid.pitch_y, grid.offset_x, grid.offset_y],
         channel=list(constraints.channel),
+        own_grid=own,
+        own_grids=[dataclasses.astuple(one) for one in own_grids],
     )

@@ -46,7 +46,7 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
     """Why a macro may not be on a gcell inside the canvas."""
     names, constraints = design.netlist.names, design.constraints
     if verdict == _native.Verdict.off_lines:
-        grid = constraints.grid
+        grid = constraints.grid_of(macro, int(design.initial.orientation[macro]))
         return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no place there that is free"
     if verdict == _native.Verdict.on_blockage:
         return "it would lie on a placement blockage"

@@ -109,11 +109,14 @@ def _whitespace(design: Design, placement: Placement, channel: float) -> tuple[f
 
 
 def kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """Lower left and upper right corners of the hard macros with their halos, float64 [H, 2], within the canvas."""
+    """Lower left and upper right corners of the hard macros and what they keep free, float64 [H, 2], within the canvas.
+
+    That is the halo, or half the design's spacing if that is more.
+    """
     hard = design.netlist.hard
     turned = (placement.orientation[hard] >= 4)[:, None]
     sides = np.stack([design.netlist.width[hard], design.netlist.height[hard]], axis=1)
-    halo = design.constraints.halo[hard] if design.constraints.any else np.zeros_like(sides)
+    halo = np.maximum(design.constraints.halo[hard], design.constraints.spacing / 2)
     half = np.where(turned, sides[:, ::-1], sides) / 2 + np.where(turned, halo[:, ::-1], halo)
     centre = np.stack([placement.x[hard], placement.y[hard]], axis=1)
     size = np.array([design.canvas.width, design.canvas.height])

@@ -236,7 +236,11 @@ class KeptEvaluations:
     def __init__(self, name: str, design: Design) -> None:
         self._evaluator, self._design = FullEvaluator(name, design), design
         rules = design.constraints
-        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL, "legal")).encode(), rules.halo, rules.blockages)
+        about = (
+            repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL, "legal", "soft blockages")).encode(),
+            rules.halo,
+            rules.blockages,
+        )
         self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
 
     def evaluate(

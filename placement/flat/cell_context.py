@@ -95,4 +95,8 @@ def _constraints(constraints: Constraints, nodes: int, hard: np.ndarray, there: 
         dataclasses.replace(region, nodes=np.array([number[node] for node in region.nodes.tolist()]))
         for region in constraints.regions
     )
-    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions)
+    grids = tuple(
+        dataclasses.replace(one, nodes=np.array([number[node] for node in one.nodes.tolist()]))
+        for one in constraints.macro_grids
+    )
+    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)

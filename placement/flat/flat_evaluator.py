@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.flat.cell_blockages import without_cell_blockages
 from placement.flat.clusters import spread_clusters
 from placement.flat.correspondence import cells_in_clusters, core_of, macros_on_flat
 from placement.flat.electrostatic import PlacerSettings, Progress
@@ -87,7 +88,7 @@ class FlatEvaluator:
         settings: PlacerSettings | None = None,
     ) -> None:
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
-        self._core = within_rows(core_of(flat, design), flat.floorplan.rows)
+        self._core = without_cell_blockages(within_rows(core_of(flat, design), flat.floorplan.rows), flat)
         self._settings = settings or PlacerSettings()
         self._warm = dataclasses.replace(self._settings, balance=WARM_BALANCE)
         if len(cluster) != flat.netlist.num_nodes:

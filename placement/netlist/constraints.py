@@ -20,6 +20,9 @@ ALL_ORIENTATIONS = 0xFF
 _PREFERRED = np.array(
     [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
 )
+_ORIENTATIONS = 8
+TOLERANCE = 1e-6
+"""µm: coordinates that are equal but for rounding are equal."""
 LEAST_PITCH = 1e-4
 """µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
 LARGEST = 1e9
@@ -58,6 +61,36 @@ class SnapGrid:
         """Whether it restricts any axis."""
         return self.pitch_x > 0 or self.pitch_y > 0
 
+    def holds(self, corner_x: float, corner_y: float) -> bool:
+        """Whether a lower left corner (µm) is on it, within `TOLERANCE`."""
+        return all(
+            pitch <= 0 or abs(at - offset - pitch * round((at - offset) / pitch)) <= TOLERANCE
+            for at, (pitch, offset) in zip((corner_x, corner_y), self.axes, strict=True)
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MacroGrid:
+    """The snapping grid of some macros, for each of their orientations: where their pins lie on routing tracks.
+
+    Attributes:
+        nodes: int32 [·], the macros.
+        grids: for each `Orientation`, in its order, where their lower left corners may lie.
+
+    Raises:
+        DesignError: there are not eight grids.
+    """
+
+    nodes: np.ndarray
+    grids: tuple[SnapGrid, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", frozen(self.nodes, np.int32).reshape(-1))
+        if len(self.grids) != _ORIENTATIONS:
+            raise DesignError(
+                f"macro_grids: {len(self.grids)} grids; must be {_ORIENTATIONS}, one for each orientation"
+            )
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Constraints:
@@ -71,7 +104,8 @@ class Constraints:
         blockages: float64 [K, 4], areas without macros. Halos may reach over them.
         regions: areas that contain their nodes (hard macros) entirely; all others stay out of exclusive ones.
         orientations: uint8 [N], the set of allowed orientations of each node.
-        grid: where lower left corners may lie.
+        grid: where lower left corners may lie, of macros that have no grid of their own.
+        macro_grids: grids of some macros, by orientation.
         port_keepout: the least distance of a macro from a port, on one axis at least.
         spacing: the least distance of movable hard macros that searches keep by default (`AnnealConfig.spacing`), for
             cells to fit between them. A default is no constraint: it makes no placement illegal.
@@ -96,6 +130,7 @@ class Constraints:
     port_keepout: float = 0.0
     spacing: float = 0.0
     channel: tuple[float, float] = (0.0, 0.0)
+    macro_grids: tuple[MacroGrid, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
@@ -120,6 +155,8 @@ class Constraints:
             check_rectangles(what, region.rectangles)
             if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
                 raise DesignError(f"{what}: every node must be in [0, {nodes})")
+        object.__setattr__(self, "macro_grids", tuple(self.macro_grids))
+        _check_macro_grids(self.macro_grids, len(self.halo))
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -147,6 +184,7 @@ class Constraints:
             or self.regions
             or (self.orientations != ALL_ORIENTATIONS).any()
             or self.grid.is_set
+            or self.macro_grids
             or self.port_keepout > 0
             or self.has_channels
         )
@@ -169,6 +207,7 @@ class Constraints:
             self.port_keepout,
             *([self.spacing] if self.spacing else []),
             *([self.channel] if self.has_channels else []),
+            *([one.nodes.tolist(), *map(dataclasses.astuple, one.grids)] for one in self.macro_grids),
         ]
         return repr(plain).encode()
 
@@ -176,6 +215,27 @@ class Constraints:
         """The nodes' halos across and up in their orientations (int [N]), float64 [N] each."""
         x, y = self.halo.T
         return np.where(orientation >= 4, y, x), np.where(orientation >= 4, x, y)
+
+    @property
+    def coarsest_pitch(self) -> tuple[float, float]:
+        """µm, the largest pitch of any grid in x and in y."""
+        every = [self.grid, *(grid for one in self.macro_grids for grid in one.grids)]
+        return max(grid.pitch_x for grid in every), max(grid.pitch_y for grid in every)
+
+    def grid_of(self, node: int, orientation: int) -> SnapGrid:
+        """Where the lower left corner of a node may lie in an orientation."""
+        own = next((one for one in self.macro_grids if node in one.nodes), None)
+        return self.grid if own is None else own.grids[orientation]
+
+    def corner_grids(self, nodes: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pitch and offset of the grids of nodes (int [K]) in orientations (int [K]), float64 [2, K] each, x and y."""
+        common = np.array(self.grid.axes)[:, :, None]
+        found = np.tile(common, (1, 1, len(nodes)))  # [2 (x, y), 2 (pitch, offset), K]
+        for one in self.macro_grids:
+            own = np.flatnonzero(np.isin(nodes, one.nodes))
+            axes = np.array([grid.axes for grid in one.grids])
+            found[:, :, own] = axes[orientation[own]].transpose(1, 2, 0)
+        return found[:, 0], found[:, 1]
 
     def allows(self, node: int, orientation: int) -> bool:
         """Whether a node may have an orientation."""
@@ -186,6 +246,14 @@ class Constraints:
         preferred = _PREFERRED[orientation]
         allowed = self.orientations[:, None] >> preferred & 1
         return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def _check_macro_grids(grids: tuple[MacroGrid, ...], nodes: int) -> None:
+    gridded = np.concatenate([np.zeros(0, np.int32), *(one.nodes for one in grids)])
+    if len(gridded) and not (0 <= gridded.min() <= gridded.max() < nodes):
+        raise DesignError(f"macro_grids: every node must be in [0, {nodes})")
+    if len(np.unique(gridded)) < len(gridded):
+        raise DesignError("macro_grids: a macro has two grids")
 
 
 def check_rectangles(what: str, rectangles: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, MacroGrid, SnapGrid
 from placement.netlist.design import Netlist, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text, write_whole
@@ -22,7 +22,10 @@ from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
 _FORMAT_VERSION = 1
-_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout", "spacing", "channel")
+_KEYS = (
+    *("form", "halos", "blockages", "regions", "orientations", "grid", "macro_grids", "port_keepout", "spacing"),
+    "channel",
+)
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
@@ -113,14 +116,13 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
             known = ", ".join(every)
             raise _Wrong(f"orientations: {pattern!r} has {turns!r}; must be at least one of {known}", pattern)
         allowed[matching(names, pattern, "orientations")] = orientation_set(turns)
-    grid = _object("grid", values.get("grid", {}))
-    _check_keys(grid, ("pitch", "offset"), "grid")
     return Constraints(
         halo=halo,
         blockages=_rectangles("blockages", values.get("blockages", [])),
         regions=tuple(_region(one, names) for one in _list("regions", values.get("regions", []))),
         orientations=allowed,
-        grid=SnapGrid(*_pair("pitch", grid.get("pitch", [0, 0])), *_pair("offset", grid.get("offset", [0, 0]))),
+        grid=_grid("grid", values.get("grid", {})),
+        macro_grids=tuple(_macro_grid(one, names) for one in _list("macro_grids", values.get("macro_grids", []))),
         port_keepout=_number("port_keepout", values.get("port_keepout", 0.0)),
         spacing=_number("spacing", values.get("spacing", 0.0)),
         channel=_pair("channel", values.get("channel", [0.0, 0.0])),
@@ -141,6 +143,28 @@ def _region(values: Any, names: Mapping[str, int]) -> Region:
         raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
     rectangles = _rectangles(name, values.get("rectangles", []))
     return Region(name, rectangles, np.unique(np.array(nodes, dtype=np.int32)), is_exclusive=exclusive)
+
+
+def _grid(what: str, values: Any) -> SnapGrid:
+    _check_keys(_object(what, values), ("pitch", "offset"), what)
+    return SnapGrid(*_pair("pitch", values.get("pitch", [0, 0])), *_pair("offset", values.get("offset", [0, 0])))
+
+
+def _macro_grid(values: Any, names: Mapping[str, int]) -> MacroGrid:
+    what = "macro_grids"
+    _check_keys(_object(what, values), ("macros", "grids"), what)
+    nodes: list[int] = []
+    for pattern in _list(what, values.get("macros", [])):
+        if not isinstance(pattern, str):
+            raise _Wrong(f"{what}: the macro {pattern!r} must be a text", what)
+        nodes += matching(names, pattern, what)
+    grids = _object(what, values.get("grids", {}))
+    if set(grids) != set(Orientation.__members__):
+        raise _Wrong(f"{what}: grids must have the keys {', '.join(Orientation.__members__)}", what)
+    return MacroGrid(
+        np.unique(np.array(nodes, dtype=np.int32)),
+        tuple(_grid(f"{what}: {name}", grids[name]) for name in Orientation.__members__),
+    )
 
 
 def _check_keys(values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
@@ -213,8 +237,15 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     entries += _lines("regions", "[]", [json.dumps(region, ensure_ascii=False) for region in regions])
     entries += _by_name("orientations", allowed, len(names))
     if grid.is_set:
-        pitch, offset = [grid.pitch_x, grid.pitch_y], [grid.offset_x, grid.offset_y]
-        entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
+        entries.append(f'"grid": {json.dumps(_grid_values(grid))}')
+    own = [
+        {
+            "macros": [netlist.names[node] for node in one.nodes],
+            "grids": {turn.name: _grid_values(one.grids[turn]) for turn in Orientation},
+        }
+        for one in constraints.macro_grids
+    ]
+    entries += _lines("macro_grids", "[]", [json.dumps(one, ensure_ascii=False) for one in own])
     if constraints.port_keepout > 0:
         entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
     if constraints.spacing > 0:
@@ -222,6 +253,10 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     if constraints.has_channels:
         entries.append(f'"channel": {json.dumps(list(constraints.channel))}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
+
+
+def _grid_values(grid: SnapGrid) -> dict[str, list[float]]:
+    return {"pitch": [grid.pitch_x, grid.pitch_y], "offset": [grid.offset_x, grid.offset_y]}
 
 
 def _by_name(key: str, values: Mapping[str, Any], count: int) -> list[str]:

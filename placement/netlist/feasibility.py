@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
@@ -208,22 +209,23 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
 def _without_place(design: Design) -> list[int]:
     """The movable macros that have no place; equal macros share one answer."""
     constraints, netlist, kept = design.constraints, design.netlist, keep_outs(design)
-    has_place: dict[tuple[float | bool, ...], bool] = {}
+    has_place: dict[tuple[float | tuple[bool, SnapGrid], ...], bool] = {}
     nowhere = []
     for node in design.placing_order.tolist():
-        swaps = {Orientation(turned).swaps_sides for turned in range(8) if constraints.allows(node, turned)}
+        turns = [Orientation(turned) for turned in range(8) if constraints.allows(node, turned)]
+        ways = {(turned.swaps_sides, constraints.grid_of(node, turned)) for turned in turns}
         alike = (netlist.width[node], netlist.height[node], *constraints.halo[node].tolist(), int(kept.set_of[node]))
-        for swapped in sorted(swaps):
-            if (*alike, swapped) not in has_place:
-                has_place[*alike, swapped] = _has_place(design, node, swapped)
-        if not any(has_place[*alike, swapped] for swapped in swaps):
+        for way in ways:
+            if (*alike, way) not in has_place:
+                has_place[*alike, way] = _has_place(design, node, *way)
+        if not any(has_place[*alike, way] for way in ways):
             nowhere.append(node)
     return nowhere
 
 
-def _has_place(design: Design, node: int, swapped: bool) -> bool:
+def _has_place(design: Design, node: int, swapped: bool, grid: SnapGrid) -> bool:
     """Whether any lower left corner is free: if one is, so is one that cannot move further left or down."""
-    netlist, canvas, grid = design.netlist, design.canvas, design.constraints.grid
+    netlist, canvas = design.netlist, design.canvas
     size = np.array([netlist.width[node], netlist.height[node]])
     halo = design.constraints.halo[node]
     if swapped:
@@ -286,7 +288,7 @@ def _too_narrow(design: Design) -> list[str]:
         return []
     fixed, centre, half, halo = _fixed_macros(design)
     gap = np.abs(centre[:, None] - centre) - (half[:, None] + half)
-    pitches = np.array([pitch for pitch, _ in design.constraints.grid.axes])
+    pitches = np.array(design.constraints.coarsest_pitch)
     needed = halo[:, None] + halo + np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # as in native/cost/legality.hpp
     faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
     narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
@@ -314,9 +316,6 @@ def _violated_by_fixed(design: Design) -> list[str]:
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
             turned = Orientation(int(initial.orientation[node])).name
             found.append(f"fixed macro {name!r} has orientation {turned}; allowed: {allowed}")
-        if any(
-            pitch > 0 and abs(at - offset - pitch * round((at - offset) / pitch)) > TOLERANCE
-            for at, (pitch, offset) in zip(low, constraints.grid.axes, strict=True)
-        ):
+        if not constraints.grid_of(node, int(initial.orientation[node])).holds(*low):
             found.append(f"fixed macro {name!r} is off the snapping grid")
     return found

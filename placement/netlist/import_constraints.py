@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -23,11 +23,14 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
 from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
+from placement.netlist.pin_tracks import macro_grids_on_tracks
 from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
+_MOST_NAMED = 3
+"""Macros of a guide in its notice."""
 _MISSING = 0.01
 """The share of the core without rows that is worth a notice."""
 Snap = Literal["manufacturing", "tracks", "none"]
@@ -49,13 +52,13 @@ class ConstraintSettings:
 
     Attributes:
         halo: x and y of every macro, which replace the files' halos; None: those of the files.
-        halos: pattern (`*`) of names → x and y; a later one replaces an earlier one.
+        halos: name of a master, or pattern (`*`) of names → x and y; a later one replaces an earlier one.
         blockages: added to those of the files.
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
         channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule.
-        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), the routing tracks,
-            nothing, or a grid in the files' coordinates.
+        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), a grid on which the pins
+            of each layer lie on its routing tracks, nothing, or a grid in the files' coordinates.
         any_orientation: whether macros may have any orientation, whatever the LEF file allows.
     """
 
@@ -82,13 +85,20 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
             snap to, or as `Constraints`.
     """
     chosen = settings or ConstraintSettings()
-    notices, halo = _missing_rows(flat), _halos(flat, chosen)
+    notices = _missing_rows(flat)
+    halo = _halos(flat, chosen, notices)
+    orientations = _orientations(flat, chosen, notices)
+    if chosen.snap == "tracks" and not flat.floorplan.tracks:
+        raise DesignError("snap=tracks: the floorplan has no tracks")
+    grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
+    all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
     constraints = Constraints(
         halo=halo,
         blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
         regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
-        orientations=_orientations(flat, chosen, notices),
-        grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
+        orientations=orientations,
+        grid=snap_grid(flat.floorplan, flat.technology, "manufacturing" if all_have_grids else chosen.snap),
+        macro_grids=grids,
         port_keepout=chosen.port_keepout,
         spacing=_spacing(flat, chosen, halo, notices),
         channel=chosen.channel,
@@ -107,19 +117,35 @@ def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constrai
         dataclasses.replace(region, nodes=np.sort(number[region.nodes][number[region.nodes] >= 0]))
         for region in constraints.regions
     ]
-    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=tuple(regions))
+    grids = [
+        dataclasses.replace(one, nodes=np.sort(number[one.nodes][number[one.nodes] >= 0]))
+        for one in constraints.macro_grids
+    ]
+    return dataclasses.replace(
+        constraints, halo=halo, orientations=orientations, regions=tuple(regions), macro_grids=tuple(grids)
+    )
 
 
-def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
+def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     netlist, plan = flat.netlist, flat.floorplan
     halo = np.zeros((netlist.num_nodes, 2))
     if settings.halo is None:
         halo[plan.halo_node] = np.maximum(plan.halo[:, :2], plan.halo[:, 2:])
+        uneven = int((plan.halo[:, :2] != plan.halo[:, 2:]).any(axis=1).sum())
+        if uneven:
+            notices.append(
+                f"{uneven} halos differ between left and right, or bottom and top: macros keep the larger on both "
+                "sides, cells in a full evaluation that of each side"
+            )
     else:
         halo[netlist.hard] = settings.halo
     names = hard_names(netlist)
+    masters = defaultdict[str, list[int]](list)
+    for node in netlist.hard.tolist():
+        if flat.master[node] >= 0:
+            masters[flat.master_names[flat.master[node]]].append(node)
     for pattern, sides in settings.halos.items():
-        halo[matching(names, pattern, "halo")] = sides
+        halo[masters.get(pattern) or matching(names, pattern, "halo")] = sides
     return np.where((netlist.kind == 0)[:, None], halo, 0.0)
 
 
@@ -157,7 +183,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
         if blockage.layer:
             left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
         elif blockage.is_soft or blockage.density is not None:
-            left_out["soft or partial placement blockages are left out: they stop cells, not macros"] += 1
+            left_out[_about_cells(blockage)] += 1
         elif blockage.node < 0:
             shapes.append(blockage.rectangles)
         elif fixed[blockage.node]:
@@ -167,6 +193,17 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
     notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
+
+
+def _about_cells(blockage: Blockage) -> str:
+    """What becomes of a soft or partial placement blockage."""
+    if blockage.node >= 0:
+        return "soft or partial placement blockages of components are left out: they stop cells, not macros"
+    if blockage.density is None:
+        return "soft placement blockages stop no macros; a full evaluation places no cell there"
+    return (
+        f"partial placement blockages stop no macros; a full evaluation lets cells cover {blockage.density:.0%} of them"
+    )
 
 
 def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
@@ -222,7 +259,7 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
         macros = region.nodes[flat.netlist.kind[region.nodes] == 0]
         rectangles = _on_canvas(region.rectangles, flat.floorplan.core)
         if region.is_guide:
-            notices.append(f"region {region.name!r} is left out: a guide is not binding")
+            notices.append(_about_guide(flat, region, macros))
         elif not len(macros) and not region.is_exclusive:
             notices.append(f"region {region.name!r} is left out: no macro belongs to it")
         elif len(rectangles):
@@ -231,6 +268,17 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
             name = flat.netlist.names[macros[0]]
             raise DesignError(f"region {region.name!r} lies outside of the core, so its macro {name!r} has no place")
     return found
+
+
+def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
+    """What becomes of a guide (DEF REGION of TYPE GUIDE): a preference, which the user may make binding."""
+    said = f"region {region.name!r} is left out: a guide is not binding"
+    if not len(macros):
+        return said
+    some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
+    more = ",…" if len(macros) > _MOST_NAMED else ""
+    boxes = ";".join(",".join(f"{side:g}" for side in box) for box in region.rectangles.tolist())
+    return f"{said}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
 
 
 def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:

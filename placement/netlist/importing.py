@@ -107,8 +107,8 @@ class ChipFiles:
             (self.bookshelf and self.protobuf, f"bookshelf and protobuf are two netlists: {_SOURCES}"),
             (not (self.bookshelf or self.protobuf or self.def_file), f"no netlist is given: {_SOURCES}"),
             (
-                self.bookshelf and (self.lef or self.def_file or self.plc),
-                "bookshelf has all that it needs in its own files: leave out lef, def and plc",
+                self.bookshelf and (self.lef or self.def_file or self.plc or self.verilog),
+                "bookshelf has all that it needs in its own files: leave out lef, def, plc and verilog",
             ),
             (
                 self.protobuf and bool(self.def_file) == bool(self.plc),

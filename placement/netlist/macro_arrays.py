@@ -144,7 +144,7 @@ def _group(
     flat: FlatDesign, constraints: Constraints, name: str, nodes: list[int], columns: int = 0,
     gap: tuple[float, float] | None = None,
 ) -> _Group:  # fmt: skip
-    count, grid = len(nodes), constraints.grid
+    count = len(nodes)
     halo = 2 * constraints.halo[nodes].max(axis=0)
     gap = gap or (float(halo[0]), float(halo[1]))
     if not columns:
@@ -152,7 +152,9 @@ def _group(
         even = [columns for columns in range(1, count + 1) if count % columns == 0]
         columns = min(even, key=lambda columns: columns * width + count // columns * height)
     allowed = int(np.bitwise_and.reduce(constraints.orientations[nodes]))
-    allowed &= ALL_ORIENTATIONS if grid.pitch_x == grid.pitch_y else _UPRIGHT
+    grids = [constraints.grid_of(nodes[0], turn) for turn in Orientation]
+    turns = len({pitch for grid in grids for pitch in (grid.pitch_x, grid.pitch_y)}) == 1
+    allowed &= ALL_ORIENTATIONS if turns else _UPRIGHT
     return _Group(name, np.array(nodes, dtype=np.int64), min(columns, count), gap, allowed)
 
 
@@ -229,13 +231,14 @@ def _joined(
     )
     regions = _renumbered(constraints.regions, number)
     notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
-    joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions)
+    grids = tuple(dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids)
+    joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
     return design, joined, (notice,) if scattered else ()
 
 
 def _array(flat: FlatDesign, constraints: Constraints, group: _Group, node: int) -> MacroArray:
     """The array of a group; its macros' distances are whole numbers of the snapping grid, or of database units."""
-    grid, units = constraints.grid, flat.floorplan.units
+    grid, units = constraints.grid_of(int(group.nodes[0]), Orientation.N), flat.floorplan.units
     width, height = float(flat.netlist.width[group.nodes[0]]), float(flat.netlist.height[group.nodes[0]])
     across = _rounded_up(width + group.gap[0], grid.pitch_x or 1 / units)
     up = _rounded_up(height + group.gap[1], grid.pitch_y or 1 / units)

@@ -76,6 +76,7 @@ class MasterPin:
         use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none.
         x, y: µm, the centre of the box around all its ports.
         layer: the layer of its first shape; "" if it has no shape.
+        shapes: layer name → float64 [K, 4] µm, its shapes; kept for blocks only.
     """
 
     name: str
@@ -84,6 +85,9 @@ class MasterPin:
     x: float
     y: float
     layer: str
+    shapes: Mapping[str, np.ndarray] = dataclasses.field(
+        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+    )
 
     @property
     def is_signal(self) -> bool:

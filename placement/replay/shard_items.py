@@ -125,13 +125,19 @@ class ItemReader:
         address: of a server that answers (with a dead one this takes half a minute).
         schema: what episodes must satisfy.
         dial: see `Dial`.
+
+    Raises:
+        ItemsEnded: the server ended meanwhile.
     """
 
     def __init__(self, address: str, schema: Schema, *, dial: Dial = direct) -> None:
         self._schema = schema
         self._cancellation = CancellationManager()
-        with quiet_standard_error():  # Reverb prints a line about a server in this process
-            self._iterator = iter(_dataset(dial(address), schema))
+        try:
+            with quiet_standard_error():  # Reverb prints a line about a server in this process
+                self._iterator = iter(_dataset(dial(address), schema))
+        except tf.errors.OpError as error:
+            raise ItemsEnded(_first_line(error)) from None
 
     def next(self) -> Episode:
         """The next episode; waits for it until cancelled.

@@ -50,15 +50,19 @@ def save_episode(
     weights: CostWeights = DEFAULT_WEIGHTS,
     title: str = "",
     improved: Sequence[tuple[str, Placement]] = (),
+    last_first: bool = False,
 ) -> Path:
     """Writes the animation of a whole placement to a `.gif`, atomically; returns the path.
 
     The cost under `weights` is shown at the end; an empty title is replaced by the design's name. The placements
-    `improved` follow, each with a few words on what it is. Raises DesignError where a node has no position.
+    `improved` follow, each with a few words on what it is. `last_first` begins with the last frame, for readers that
+    show the first one alone. Raises DesignError where a node has no position.
     """
     followed = [(_costs_line(design, placement, weights), placement)]
     followed += [(f"{words}: {_costs_line(design, later, weights)}", later) for words, later in improved]
-    frames = _Episode(design, placement, title or design.name).frames(followed)
+    frames = list(_Episode(design, placement, title or design.name).frames(followed))
+    if last_first:
+        frames = [frames[-1], *frames[:-1]]
     images, milliseconds = zip(*frames, strict=True)
     write_whole(path, _gif(images, milliseconds))
     return Path(path)

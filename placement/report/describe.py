@@ -94,6 +94,7 @@ def _constraints(design: Design) -> str:
         (len(kept.regions), "regions " + ", ".join(region.name for region in kept.regions)),
         (held, f"orientations of {held:,} macros"),
         (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
+        (kept.macro_grids, f"pins of {sum(len(one.nodes) for one in kept.macro_grids):,} macros on tracks"),
         (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
         (kept.has_channels, f"channels of {kept.channel[0]:g} × {kept.channel[1]:g} µm"),
     )

@@ -143,7 +143,7 @@ def measure(
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
-    """What programs read: the cost's name, the cost, wirelength (µm), the cost's components, overlaps, outside.
+    """What programs read: the cost (its name, value and components), wirelength (µm), overlaps, outside, tidiness.
 
     The counts of violated constraints follow if the design has any, the row area if it is known, and the full
     evaluation and the timing estimate if there are any.
@@ -152,8 +152,8 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
     return {
         **costs_object(metrics.costs, metrics.weights),
         **metrics.legality._asdict(),
-        **{_RULES[field][0]: count for field, count in broken.items()},
         "tidiness": metrics.tidiness._asdict(),
+        **{_RULES[field][0]: count for field, count in broken.items()},
         **({} if metrics.rows is None else RowCounts.of(metrics.rows)._asdict()),
         **({} if metrics.full is None else metrics.full._asdict()),
         **({} if metrics.timing is None else timing_object(metrics.timing)),

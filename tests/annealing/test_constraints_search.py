@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from placement.annealing import legaliser
@@ -77,6 +77,7 @@ def test_what_the_legaliser_returns_is_legal(seed: int, spacing: float) -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), rotate=st.booleans())
+@example(seed=153, rotate=False)  # a mirrored macro has another grid
 def test_no_move_breaks_a_constraint(seed: int, rotate: bool) -> None:
     design = drawn(seed)
     if design is None:
@@ -130,7 +131,8 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
     annealer = Annealer(design, start.placement, config=AnnealConfig(rotate=True), seed=1)
     annealer.run(60_000, 0.01)
     tallies = annealer.tallies
-    assert all(tallies[move].evaluated > 0 for move in MOVES), {move: tallies[move] for move in MOVES}
+    moves = [move for move in MOVES if not move.startswith("tidy_")]  # those are for costs with tidiness
+    assert all(tallies[move].evaluated > 0 for move in moves), {move: tallies[move] for move in moves}
     assert clean(design, annealer.placement)
     assert oracle.is_legal(design, annealer.placement)
 

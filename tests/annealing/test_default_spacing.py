@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from placement.annealing import legaliser
 from placement.annealing import search as search_module
 from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.edges import onto_edges
@@ -20,6 +21,7 @@ from tests.support.constrained_designs import constrained
 from tests.support.designs import four_macros
 
 SPACING = 3.0
+QUICK = AnnealConfig(starts=("packed",))
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +30,9 @@ def design() -> Design:
 
 
 def test_a_search_keeps_the_design_s_own_spacing_unless_another_is_given(design: Design) -> None:
-    found = search(design, moves=4000).placement
+    found = search(design, moves=4000, config=QUICK).placement
     assert fits(design, found, spacing=SPACING)
-    given = search(design, moves=4000, config=AnnealConfig(spacing=0.0)).placement
+    given = search(design, moves=4000, config=AnnealConfig(starts=("packed",), spacing=0.0)).placement
     assert not fits(design, given, spacing=SPACING)
 
 
@@ -40,25 +42,27 @@ def test_a_placement_that_is_refined_is_moved_apart(design: Design) -> None:
     assert fits(design, search(design, begin, moves=2000).placement, spacing=SPACING)
 
 
-def test_where_macros_cannot_keep_it_they_do_not(design: Design) -> None:
-    full = constrained(load("clustered40"), spacing=60.0)
+def test_where_macros_cannot_keep_it_they_do_not(design: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legaliser, "COMPARISONS", 10**4)
+    monkeypatch.setattr(legaliser, "EXACT_SECONDS", 0.2)
+    full = constrained(load("toy6"), spacing=40.0)
     begin = legal(full, full.initial, AnnealConfig())
-    assert fits(full, begin) and not fits(full, begin, spacing=60.0)
+    assert fits(full, begin) and not fits(full, begin, spacing=40.0)
     assert with_spacing(full, AnnealConfig(), [begin]).spacing == 0.0
     assert with_spacing(design, AnnealConfig(), []).spacing == SPACING
     with pytest.raises(DesignError):
-        legal(full, full.initial, AnnealConfig(spacing=60.0))
+        legal(full, full.initial, AnnealConfig(spacing=40.0))
     assert fits(full, search(full, moves=2000).placement)
 
 
 def test_a_stopped_search_resumes_with_the_same_spacing(design: Design, tmp_path) -> None:
-    whole = search(design, moves=8000, round_moves=1000).placement
+    whole = search(design, moves=8000, round_moves=1000, config=QUICK).placement
     calls = iter([False] * 2 + [True] * 1000)
     watch = search_module.Watch(tmp_path, lambda: next(calls))
-    stopped = search(design, moves=8000, round_moves=1000, watch=watch)
+    stopped = search(design, moves=8000, round_moves=1000, config=QUICK, watch=watch)
     assert not stopped.finished
     with mock.patch.object(search_module, "make_starts", side_effect=AssertionError("starts are made again")):
-        again = search(design, moves=8000, round_moves=1000, watch=search_module.Watch(tmp_path))
+        again = search(design, moves=8000, round_moves=1000, config=QUICK, watch=search_module.Watch(tmp_path))
     assert again.placement == whole and fits(design, whole, spacing=SPACING)
 
 

@@ -110,7 +110,7 @@ def test_corners_come_onto_the_manufacturing_grid(design, grid):
 
 
 def test_no_room_and_wrong_arguments_are_told(design):
-    with pytest.raises(NoLegalPlacement, match="found no legal placement with spacing 1000 µm"):
+    with pytest.raises(NoLegalPlacement, match="there is no legal placement with spacing 1000 µm"):
         legalise(design, design.initial, spacing=1000.0)
     with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
         legalise(design, design.initial, spacing=-1.0)

@@ -35,9 +35,9 @@ def test_straightens_within_the_bound(design, found, share):
 
 
 def test_a_search_straightens_at_its_end_and_resumes(design, tmp_path):
-    config = AnnealConfig(tidy=0.02)
+    config = AnnealConfig(tidy=0.02, starts=("packed",))
     whole = placement.search(design, moves=20_000, config=config, seed=5, round_moves=1000)
-    plain = placement.search(design, moves=20_000, seed=5, round_moves=1000)
+    plain = placement.search(design, moves=20_000, config=AnnealConfig(starts=("packed",)), seed=5, round_moves=1000)
     assert tidiness(design, whole.placement).cost < tidiness(design, plain.placement).cost
     assert whole.moves == pytest.approx(20_000, abs=1000)
     calls = iter(range(100))
@@ -54,9 +54,9 @@ def test_a_search_straightens_at_its_end_and_resumes(design, tmp_path):
 
 
 def test_the_cost_can_weigh_tidiness_all_along(design):
-    weights = DEFAULT_WEIGHTS._replace(tidy=0.05)
-    tidy = placement.search(design, moves=20_000, seed=5, weights=weights, round_moves=1000)
-    plain = placement.search(design, moves=20_000, seed=5, round_moves=1000)
+    weights, packed = DEFAULT_WEIGHTS._replace(tidy=0.05), AnnealConfig(starts=("packed",))
+    tidy = placement.search(design, moves=20_000, config=packed, seed=5, weights=weights, round_moves=1000)
+    plain = placement.search(design, moves=20_000, config=packed, seed=5, round_moves=1000)
     assert tidiness(design, tidy.placement).cost < tidiness(design, plain.placement).cost
     assert tidy.tallies["tidy_run"].accepted > 0
     assert plain.tallies["tidy_run"].drawn == 0

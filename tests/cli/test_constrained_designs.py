@@ -81,7 +81,7 @@ def test_training_and_what_comes_after(
     assert main(["evaluate", f"design={folder}", "placement=run/best.plc", "json=true"]) == 0
     values = last_json(capsys)
     broken = {key: count for key, count in values.items() if key.endswith("_violations")}
-    assert len(broken) == 6 and not any(broken.values()) and values["overlaps"] == values["outside"] == 0
+    assert len(broken) == 7 and not any(broken.values()) and values["overlaps"] == values["outside"] == 0
     assert main(["sample", "checkpoint=run", f"design={folder}", "samples=2", "out=sampled"]) == 0
     assert clean(folder, tmp_path / "sampled" / "placement.plc")
 

@@ -38,6 +38,9 @@ def so_far(design: Design, state: PlacementState, centre: tuple[float, float]) -
 def legal_by_oracle(design: Design, state: PlacementState, row: int, column: int) -> bool:
     canvas, grid = design.canvas, design.constraints.grid
     current = int(design.placing_order[state.step])
+    for own in design.constraints.macro_grids:
+        if current in own.nodes.tolist():
+            grid = own.grids[int(design.initial.orientation[current])]
     x, y = (column + 0.5) * canvas.cell_width, (row + 0.5) * canvas.cell_height
     width, height = (float(side[current]) for side in design.netlist.sides(design.initial.orientation))
     x = snapped_below(x - width / 2, grid.pitch_x, grid.offset_x) + width / 2
@@ -72,7 +75,7 @@ def test_the_mask_is_what_the_oracle_allows(seed: int, choices: list[int]) -> No
     if design is None:
         return
     state = PlacementState(design)
-    snaps = design.constraints.grid.is_set
+    snaps = max(design.constraints.coarsest_pitch) > 0
     for choice in choices:
         if state.step == len(design.placing_order):
             break

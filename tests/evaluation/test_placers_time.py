@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         return SimpleNamespace(evaluate=evaluate)
 
     monkeypatch.setattr(placers, "time", made)
-    monkeypatch.setattr(policies, "load_policy", load_policy)
+    monkeypatch.setattr(policies, "policy_from_settings", load_policy)
     return made
 
 

@@ -214,7 +214,8 @@ LARGE = {
     ),
     "a net of 100,000 pins": Situation(
         lambda: Chip(
-            cells={f"c{number}": "" for number in range(100_000)},
+            macros={"m0": "RAM + PLACED ( 0 0 ) N", "m1": "RAM + PLACED ( 300000 300000 ) N"},
+            cells={f"c{n}": f"+ PLACED ( {n % 350 * 2000} {n // 350 * 2000} ) N" for n in range(100_000)},
             nets=CHAIN | {"huge": " ".join(f"( c{number} D )" for number in range(2, 100_000)) + " ( m0 Q )"},
             core=(700, 700),
         )

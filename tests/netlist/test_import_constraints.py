@@ -146,8 +146,10 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     told = " ".join(notices)
     for words in (
         "1 routing blockages",
-        "2 soft or partial",
-        "'wish' is left out: a guide",
+        "1 soft placement blockages stop no macros; a full evaluation places no cell there",
+        "1 partial placement blockages stop no macros; a full evaluation lets cells cover 40% of them",
+        "'wish' is left out: a guide is not binding; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
+        "1 halos differ between left and right, or bottom and top: macros keep the larger on both sides",
         "'cells' is left out: no macro",
     ):
         assert words in told
@@ -232,9 +234,15 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
     assert mine.nodes.tolist() == [first, second]
     assert found.port_keepout == 7.0
     assert (found.orientations == 255).all()
-    # tracks of M2 (vertical) stand at 0.1 + n · 0.4 and of M1 at 0.05 + n · 0.2 µm; the core begins at (1, 4)
-    assert found.grid == SnapGrid(0.4, 0.2, 0.3, 0.05)
+    # tracks of M2 (vertical) are at 0.1 + n · 0.4 and its pin is at 8.5 in the macro; the core begins at (1, 4). The
+    # corner of FN, with the pin at 1.5, is 0.2 further. In y there is no pin on M1, so the manufacturing grid remains.
+    (own,) = found.macro_grids
+    assert own.nodes.tolist() == [first, second]
+    assert own.grids[:2] == (SnapGrid(0.4, 0.005, 0.2, 0.0), SnapGrid(0.4, 0.005, 0.0, 0.0))
+    assert found.grid == SnapGrid(0.005, 0.005)
     assert constraints_of(flat, ConstraintSettings(snap="none"))[0].grid == SnapGrid()
+    of_master, _ = constraints_of(flat, ConstraintSettings(halos={"RAM": (2, 3), "mem[1]": (1, 1)}))
+    assert of_master.halo[[first, second]].tolist() == [[2, 3], [1, 1]]
     own = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.7, 0.0, 0.2, 0.0)))[0].grid
     assert own == SnapGrid(0.7, 0.0, 0.6, 0.0)  # 0.2 − 1 + 2 · 0.7
 

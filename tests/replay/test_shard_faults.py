@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from placement.episode import Schema
 from placement.replay.base import ReplayTimeout
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.shard_process import ShardProcess
@@ -107,6 +108,15 @@ def _drain(replay: ShardedReplay, taken: list) -> None:
             taken += replay.read(1, timeout=3.0)
         except ReplayTimeout:
             return
+
+
+def test_a_shard_that_ends_while_a_reader_connects_ends_that_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise shard_items.tf.errors.UnavailableError(None, None, "Connection reset by peer")
+
+    monkeypatch.setattr(shard_items, "_dataset", lost)
+    with pytest.raises(shard_items.ItemsEnded, match="reset by peer"):
+        shard_items.ItemReader("127.0.0.1:1", Schema(STEPS))
 
 
 def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: ShardedReplay) -> None:

@@ -52,6 +52,11 @@ def test_what_a_search_made_of_the_placement_follows(tmp_path):
     canvas = (slice(66, -150), slice(100, None))  # without the line of text
     assert (frames[-2][canvas] != frames[-3][canvas]).any(axis=-1).mean() > 0.02, "the macro has moved"
     assert (frames[-1][canvas] == frames[-3][canvas]).all(), "nothing of the first search is left"
+    path = animation.save_episode(tmp_path / "turned.gif", design, design.initial, improved=improved, last_first=True)
+    turned = _frames(path)
+    assert len(turned) == len(frames)
+    difference = np.abs(turned[0][canvas].astype(int) - frames[-1][canvas]).max(axis=-1)  # another palette
+    assert (difference > 40).mean() < 0.005 < (np.abs(turned[1][canvas].astype(int) - frames[-1][canvas]) > 40).mean()
 
 
 def test_ariane_is_small(ariane_folder, tmp_path):

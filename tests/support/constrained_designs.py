@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, MacroGrid, SnapGrid
 from placement.netlist.design import Design
 from placement.netlist.floorplan import Region
 
@@ -17,7 +17,7 @@ def constrained(design: Design, **changes: object) -> Design:
 
 
 def randomly_constrained(design: Design, seed: int, *, turns: bool = True) -> Design:
-    """The design with random halos, blockages, regions, orientations, grid and keep-out, each of them or not.
+    """The design with random halos, blockages, regions, orientations, grids and keep-out, each of them or not.
 
     A movable macro may keep the orientation of the initial placement. Every bound is a whole number of twentieths of
     the canvas, so that nothing differs by a rounding error.
@@ -63,4 +63,8 @@ def randomly_constrained(design: Design, seed: int, *, turns: bool = True) -> De
         grid=grid,
         port_keepout=float(unit.min() / 2) if chosen(0.4) else 0.0,
     )
+    if chosen(0.4):
+        own = [SnapGrid(*(generator.choice([0.0, 0.3, 0.4], 2) * unit.min()), *generator.random(2)) for _ in range(8)]
+        members = generator.choice(netlist.hard, (len(netlist.hard) + 1) // 2, replace=False)
+        constraints = dataclasses.replace(constraints, macro_grids=(MacroGrid(np.sort(members), tuple(own)),))
     return dataclasses.replace(design, constraints=constraints)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
+from placement.netlist.floorplan import Region
 from tests.support.designs import Net, Node, build, square_canvas
 
 SIDE = 1000.0
@@ -36,6 +40,34 @@ def dense_design(seed: int, *, macros: int, utilization: float = 0.85) -> Design
         nodes.append(Node(f"macro{piece}", NodeKind.HARD, x, y, width[piece], height[piece]))
     net = Net([("port", 0, 0), (nodes[1].name, 0, 0)])
     return build(f"dense{seed}", square_canvas(10, 10, cell=SIDE / 10), nodes, [net])
+
+
+def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Design:
+    """At most so many macros with random constraints; every second design has a legal placement by construction."""
+    generator = np.random.default_rng([seed, 1])
+    design = dense_design(seed, macros=int(generator.integers(3, most + 1)), utilization=utilization)
+    netlist, hard, count = design.netlist, design.netlist.hard, design.netlist.num_nodes
+    halo, regions, initial = np.zeros((count, 2)), [], design.initial
+    fixed = initial.fixed.copy()
+    fixed[generator.permutation(hard)[: int(generator.integers(0, 2))]] = len(hard) > 2
+    blockages = np.zeros((0, 4))
+    if seed % 4 > 1:  # other sizes: whether they fit is open
+        sizes = np.stack((netlist.width, netlist.height)) * np.exp(generator.normal(0.0, 0.3, (2, count)))
+        sizes[:, hard] *= np.sqrt(utilization * SIDE**2 / sizes[:, hard].prod(axis=0).sum())
+        netlist = dataclasses.replace(netlist, width=np.minimum(sizes[0], SIDE), height=np.minimum(sizes[1], SIDE))
+        fixed = initial.fixed
+        corners = generator.uniform(0, 0.8 * SIDE, (int(generator.integers(0, 3)), 2))
+        blockages = np.concatenate((corners, corners + generator.uniform(20, 150, corners.shape)), axis=1)
+        halo[hard] = generator.uniform(0, 10, (1, 2)) * generator.integers(0, 2)
+        if generator.integers(0, 2):
+            box, nodes = np.array([[0.0, 0.0, 0.6 * SIDE, SIDE]]), np.sort(hard[: len(hard) // 3])
+            regions.append(Region("fence", box, nodes, is_exclusive=bool(generator.integers(0, 2))))
+    constraints = Constraints(
+        halo=halo, blockages=blockages, regions=tuple(regions), orientations=np.full(count, ALL_ORIENTATIONS),
+        grid=SnapGrid(), port_keepout=0.0,
+    )  # fmt: skip
+    initial = dataclasses.replace(initial, fixed=fixed)
+    return dataclasses.replace(design, netlist=netlist, initial=initial, constraints=constraints)
 
 
 def strewn(design: Design, sigma: float, *, seed: int) -> Placement:

@@ -56,7 +56,8 @@ def narrow_gaps(design: Design, placement: Placement) -> int:
     canvas, kept = design.canvas, design.constraints
     boxes = design.netlist.boxes(placement, design.netlist.hard)
     halos = np.stack(kept.sides(placement.orientation), axis=1)[design.netlist.hard]
-    slack = [max(1e-6, 3 * pitch - 1e-6) for pitch, _ in kept.grid.axes]
+    every = [kept.grid, *(grid for own in kept.macro_grids for grid in own.grids)]
+    slack = [max(1e-6, 3 * max(grid.axes[axis][0] for grid in every) - 1e-6) for axis in (0, 1)]
 
     def narrow(gap: float, needed: float, axis: int) -> bool:
         return needed + slack[axis] < gap < kept.channel[axis] - 1e-6
@@ -169,6 +170,9 @@ def breaks_region(design: Design, placement: Placement, node: int) -> bool:
 def is_off_grid(design: Design, placement: Placement, node: int) -> bool:
     """Whether a macro's lower left corner lies off the snapping grid."""
     grid = design.constraints.grid
+    for own in design.constraints.macro_grids:
+        if node in own.nodes.tolist():
+            grid = own.grids[int(placement.orientation[node])]
     left, bottom, _, _ = box_of(design, placement, node)
     for corner, pitch, offset in ((left, grid.pitch_x, grid.offset_x), (bottom, grid.pitch_y, grid.offset_y)):
         if pitch > 0:

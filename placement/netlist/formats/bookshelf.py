@@ -23,6 +23,7 @@ from placement.netlist.technology import Technology
 _UTILIZATION = 0.7
 """The share that macros and cells cover of a core that no file gives."""
 _ORIENTATIONS = Orientation.__members__
+_SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 
 
 def read_bookshelf(
@@ -30,9 +31,10 @@ def read_bookshelf(
 ) -> tuple[FlatDesign, bytes | None]:
     """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
 
-    A terminal no higher and no wider than a row is high is a port, a larger one a fixed macro; another node higher
-    than a row is a macro, the rest are standard cells. A missing `.scl` is replaced by rows within the box around
-    the fixed nodes, or in a square that nodes cover to 70% if that box is too small.
+    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port, a
+    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. Instead of a
+    missing `.scl` there are rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that
+    box is too small.
 
     Args:
         path: the `.aux` file.
@@ -51,6 +53,7 @@ def read_bookshelf(
     small = (files.width <= row_height) & (files.height <= row_height)
     kind = np.where(files.height > row_height, NodeKind.HARD, NodeKind.CELL)
     kind = np.where(files.terminal, np.where(small, NodeKind.PORT, NodeKind.HARD), kind).astype(np.int8)
+    kind[files.above] = NodeKind.PORT
     netlist = _netlist(files, kind, notices)
     rows, core = _rows(files, netlist, row_height, notices)
     low_x, low_y, high_x, high_y = files.fixed_box() or (core.x_low, core.y_low, core.x_high, core.y_high)
@@ -110,21 +113,22 @@ class _File:
         return False
 
     def miscounted(self, key: str, found: int) -> list[str]:
-        """A notice if the file declares another number of entries than were found, though no entry is missing."""
+        """A notice if the file declares another number of entries than were found."""
         declared = self.counts.get(key, found)
         return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
 
-    def check_count(self, key: str, found: int) -> None:
-        """Raises DesignError if the file declares another number of entries than were found."""
-        if self.counts.get(key, found) != found:
+    def check_count(self, key: str, found: int) -> list[str]:
+        """As `miscounted`; raises DesignError if the file has fewer entries than it declares."""
+        if self.counts.get(key, found) > found:
             raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
+        return self.miscounted(key, found)
 
 
 class _Files:
     """All files of a design as columns.
 
     Attributes:
-        index: name → node; width, height: float64 [N]; terminal: bool [N].
+        index: name → node; width, height: float64 [N]; terminal: bool [N]; above: bool [N], terminals above all rows.
         x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed, located: bool [N].
         net_start: int64 [E+1]; net_weight: float64 [E].
         pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
@@ -134,8 +138,11 @@ class _Files:
 
     def __init__(self, path: Path) -> None:
         aux = _File(path)
-        of = {suffix: _File(file) for suffix, file in _named(aux).items()}
+        named = _named(aux)
+        of = {suffix: _File(file) for suffix, file in named.items() if suffix in _SUFFIXES}
         self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
+        if others := [file.name for suffix, file in named.items() if suffix not in _SUFFIXES]:
+            self.notices.append(f"{aux.path}: {', '.join(others)} say nothing about places: they are passed over")
         self.positions_data = of["pl"].data if "pl" in of else None
         self.rows: list[tuple[float, ...]] = []
         self.read_nodes(of["nodes"])
@@ -170,7 +177,7 @@ class _Files:
     def read_nodes(self, file: _File) -> None:
         """The `.nodes` file: name, width, height, and whether it is a terminal."""
         self.index: dict[str, int] = {}
-        sizes: list[tuple[float, float, bool]] = []
+        sizes: list[tuple[float, float, bool, bool]] = []
         repeated: list[tuple[int, str]] = []
         for words in file:
             if file.is_count(words):
@@ -182,12 +189,12 @@ class _Files:
             width, height = file.value(words[1], "the width"), file.value(words[2], "the height")
             if min(width, height) < 0:
                 raise file.error(f"node {words[0]!r} is {width:g} × {height:g}; must be at least 0")
-            sizes.append((width, height, len(words) == 4))
+            sizes.append((width, height, len(words) == 4, len(words) == 4 and words[3].lower() == "terminal_ni"))
         if repeated:
             reject(file.path, [("duplicate node names", len(repeated), repeated[:SHOWN])])
-        self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
-        self.terminal = terminal > 0
-        file.check_count("numnodes", len(sizes))
+        self.width, self.height, terminal, above = np.array(sizes, dtype=np.float64).reshape(-1, 4).T
+        self.terminal, self.above = terminal > 0, above > 0
+        self.notices += file.check_count("numnodes", len(sizes))
         self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
@@ -222,7 +229,7 @@ class _Files:
             reject(file.path, [("pins on nodes that do not exist", len(unknown), unknown[:SHOWN])])
         self.net_names, self.net_weight = [name for name, _, _ in nets], np.ones(len(nets))
         self.net_start = np.cumsum([0, *degree])
-        file.check_count("numnets", len(self.net_names))
+        self.notices += file.check_count("numnets", len(self.net_names))
         self.notices += file.miscounted("numpins", len(pins))
 
     def read_weights(self, file: _File) -> None:
@@ -261,6 +268,7 @@ class _Files:
                     self.orientation[node] = _ORIENTATIONS[word]
                 elif word.upper().startswith("/FIXED"):
                     self.fixed[node] = True
+                    self.above[node] |= word.upper() == "/FIXED_NI"
                 elif word != ":":
                     raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
         if unknown:
@@ -276,16 +284,19 @@ class _Files:
             elif words[0] == "End":
                 row = None
             elif row is not None:
-                if len(words) % 3 or set(words[1::3]) != {":"}:
+                keys = [at - 1 for at, word in enumerate(words) if word == ":"]
+                if not keys or keys[0] != 0:
                     raise file.expected("'key : value'", words)
-                row |= zip(map(str.lower, words[::3]), words[2::3], strict=True)
+                # The first of several values counts (Sitesymmetry : X Y).
+                spans = zip(keys, [*keys[1:], None], strict=True)
+                row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in spans}
                 if {"subroworigin", "numsites"} <= row.keys():
                     self.read_subrow(file, row)
             elif not file.is_count(words):
                 raise file.expected("CoreRow", words)
         if row is not None:
             raise file.error("the file ends within a row; it seems to be cut")
-        file.check_count("numrows", count)
+        self.notices += file.check_count("numrows", count)
 
     def read_subrow(self, file: _File, row: dict[str, str]) -> None:
         """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""

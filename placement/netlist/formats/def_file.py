@@ -22,6 +22,8 @@ from placement.netlist.files import SourceFile, read_bytes
 # The `use` columns of design pins and nets contain indices of these words.
 USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
 DIRECTIONS = ("", "INPUT", "OUTPUT", "INOUT", "FEEDTHRU")
+# A `;` that ends a statement without a space before it.
+_GLUED = re.compile(rb"(?<=[^\s\\;]);(?=\s)")
 # Findings that make a file unusable; others are notices.
 _FAULTS = ("duplicate component names", "connections to components that do not exist")
 
@@ -249,19 +251,11 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
     """A DEF file, plain or gzipped.
 
     Raises:
-        DesignError: with file and line; the file is cut, a number is invalid or out of range, an option is in small
-            letters, a component is repeated, a net connects a component that does not exist, no units or die area are
-            given.
+        DesignError: with file and line; the file is cut, a number is invalid or out of range, a component is repeated,
+            a net connects a component that does not exist, no units or die area are given.
     """
     data, source = read_bytes(path)
-    data = data.removeprefix(codecs.BOM_UTF8)
-    try:
-        sections = _native.read_def(data)
-    except _native.ParseError as error:
-        line, _, message = str(error).partition(":")
-        if re.search(r"'[a-z]+' begins no statement", message):
-            message += "; keywords must be in capital letters"
-        raise DesignError.at(path, int(line), message) from None
+    data, sections, spaced = _parsed(path, data.removeprefix(codecs.BOM_UTF8))
     findings = sections["findings"]
     reject(path, [finding for finding in findings if finding[0] in _FAULTS])
     header = sections["header"]
@@ -285,5 +279,19 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         blockages=_section(DefBlockages, sections["blockages"], points=2),
         areas=_section(DefAreas, sections["areas"], boxes=4),
         nets=_section(DefNets, sections["nets"]),
-        notices=tuple(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS),
+        notices=(*spaced, *(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS)),
     )
+
+
+def _parsed(path: str | os.PathLike[str], data: bytes) -> tuple[bytes, dict[str, Any], list[str]]:
+    """The text, its sections, and a notice if statements end in a `;` without a space, which is then put there."""
+    try:
+        return data, _native.read_def(data), []
+    except _native.ParseError as error:
+        line, _, message = str(error).partition(":")
+        rejected = DesignError.at(path, int(line), message)
+    spaced, count = _GLUED.subn(b" ;", data)
+    try:
+        return spaced, _native.read_def(spaced), [f"{path}: {count:,} times no space is before ';': one is assumed"]
+    except _native.ParseError:
+        raise rejected from None

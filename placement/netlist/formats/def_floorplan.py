@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from placement.netlist.design import Orientation
-from placement.netlist.errors import DesignError, reject
+from placement.netlist.errors import DesignError, listing
 from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Tracks
 from placement.netlist.formats.def_file import DefFile
 from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles
@@ -60,7 +60,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
             for layer, is_x, start, step, count in columns
         ),
         blockages=(*_outside_of_die(file, die), *_blockages(file, node_of)),
-        regions=tuple(_regions(file, node_of)),
+        regions=tuple(_regions(file, node_of, notices)),
         halo_node=node_of[file.components.halo_component],
         halo=file.components.halo / file.units,
         manufacturing_grid=technology.manufacturing_grid,
@@ -101,14 +101,9 @@ def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
     """The rows of standard cells: all but those of the pad ring, whose sites have the class PAD.
 
     Raises:
-        DesignError: a row extends in both directions, or nothing shows how high a row is.
+        DesignError: nothing shows how high a row is.
     """
     rows = file.rows
-    both = np.flatnonzero(np.minimum(rows.count_x, rows.count_y) > 1)
-    if len(both):
-        first = int(both[0])
-        counts = f"{rows.count_x[first]} BY {rows.count_y[first]}"
-        raise DesignError(f"{file.path}: row {rows.names[first]!r} is {counts}; one of the two must be 1")
     kept = _of_cells(file, technology, notices)
     turned = rows.orientation >= Orientation.E
     across = rows.count_x >= rows.count_y
@@ -204,26 +199,32 @@ def _blockages(file: DefFile, node_of: np.ndarray) -> list[Blockage]:
     return found
 
 
-def _regions(file: DefFile, node_of: np.ndarray) -> list[Region]:
+def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Region]:
     """Every region with the nodes of its groups, and of the components that name it."""
     areas, components = file.areas, file.components
     number = {name: index for index, name in enumerate(areas.regions)}
     members: list[list[int]] = [[] for _ in areas.regions]
     unknown: list[tuple[int, str]] = []
+    strange: list[tuple[int, str]] = []
     for index, (group, region) in enumerate(zip(areas.groups, areas.group_region, strict=True)):
         patterns = areas.patterns[areas.group_start[index] : areas.group_start[index + 1]]
         if region and region not in number:
             unknown.append((file.line(areas.group_begin[index]), f"{region} of group {group}"))
         elif region:
-            members[number[region]] += _matching(components.written_names, patterns)
+            found, lost = _matching(components.written_names, patterns)
+            members[number[region]] += found
+            strange += [(file.line(areas.group_begin[index]), f"{pattern} in {group}") for pattern in lost]
     for component, region in zip(components.region_component.tolist(), components.region.tolist(), strict=True):
         name = components.regions[region]
         if name not in number:
             unknown.append((file.line(components.begin[component]), f"{name} of {components.names[component]}"))
         else:
             members[number[name]].append(component)
-    if unknown:
-        reject(file.path, [("regions that do not exist", len(unknown), unknown)])
+    for what, cases in (
+        ("regions that do not exist, so that none is kept to", unknown),
+        ("names in groups that no component has", strange),
+    ):
+        notices += [listing(file.path, what, len(cases), cases)] if cases else []
     low, high = np.minimum(areas.boxes[:, :2], areas.boxes[:, 2:]), np.maximum(areas.boxes[:, :2], areas.boxes[:, 2:])
     boxes = np.concatenate((low, high), axis=1) / file.units
     return [
@@ -238,13 +239,16 @@ def _regions(file: DefFile, node_of: np.ndarray) -> list[Region]:
     ]
 
 
-def _matching(names: list[str], patterns: list[str]) -> list[int]:
-    """The components whose names match the patterns; `*` matches anything."""
+def _matching(names: list[str], patterns: list[str]) -> tuple[list[int], list[str]]:
+    """The components whose names match the patterns, in which `*` matches anything, and patterns that match none."""
     plain = {pattern for pattern in patterns if "*" not in pattern}
     found = [index for index, name in enumerate(names) if name in plain] if plain else []
+    lost = sorted(plain - {names[index] for index in found})
     for pattern in patterns:
         if "*" in pattern:
             # Only `*` is special in DEF; fnmatch knows `?` and `[` too.
             escaped = "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)
-            found += [index for index, name in enumerate(names) if fnmatch.fnmatchcase(name, escaped)]
-    return found
+            matching = [index for index, name in enumerate(names) if fnmatch.fnmatchcase(name, escaped)]
+            found += matching
+            lost += [pattern] if not matching else []
+    return found, lost

@@ -355,20 +355,21 @@ class _MasterReader:
             height=size[1],
             symmetry=frozenset(word.upper() for word in self.fields.get("SYMMETRY", [])),
             site=(self.fields.get("SITE") or [""])[0],
-            pins=tuple(self.pin_at(name, shift, size) for name in self.pins),
+            pins=tuple(self.pin_at(name, shift, size, keep=kind[0] in BLOCK_KINDS) for name in self.pins),
             obstructions=_shifted(self.obstructions, shift),
             pin_shapes=_shifted(pin_shapes, shift),
         )
 
-    def pin_at(self, name: str, shift: np.ndarray, size: list[float]) -> MasterPin:
-        """A pin with its centre; one without a shape is located in the middle of the macro."""
+    def pin_at(self, name: str, shift: np.ndarray, size: list[float], *, keep: bool) -> MasterPin:
+        """A pin with its centre, and its shapes if they are to keep; without any it is in the middle of the macro."""
         direction, use, ports = self.pins[name]
         around = np.array([0.0, 0.0, *size])
         if ports:
             every = np.concatenate([shape for shapes in ports.values() for shape in shapes])
             around = np.concatenate((every[:, :2].min(axis=0), every[:, 2:].max(axis=0))) + shift
         x, y = float(around[0] + around[2]) / 2, float(around[1] + around[3]) / 2
-        return MasterPin(name, direction, use, x, y, next(iter(ports), ""))
+        shapes = _shifted(ports if keep else {}, shift)
+        return MasterPin(name, direction, use, x, y, next(iter(ports), ""), shapes)
 
     def pin(self, name: str) -> None:
         words = self.words

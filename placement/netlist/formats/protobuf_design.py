@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
-from placement.netlist.errors import DesignError, reject
+from placement.netlist.errors import reject
 from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Floorplan, Rows
+from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.formats.def_design import (
     component_centres,
     missing_nodes,
@@ -126,8 +126,14 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     has_macros = bool(np.isin(netlist.hard, node_of).any())
     if not has_macros:
         notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are not placed")
-    for kind, found, what in ((NodeKind.HARD, node_of, "macros"), (NodeKind.PORT, port_of, "ports")):
-        if kind != NodeKind.HARD or has_macros:
+    has_ports = bool((port_of >= 0).any())
+    if not has_ports and len(netlist.ports):
+        notices.append(f"{file.path}: the file has none of the {len(netlist.ports)} ports")
+    for kind, found, what, has_any in (
+        (NodeKind.HARD, node_of, "macros", has_macros),
+        (NodeKind.PORT, port_of, "ports", has_ports),
+    ):
+        if has_any:
             findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
     reject(file.path, findings)
     return node_of, port_of, notices
@@ -163,7 +169,9 @@ def _placement(
     ports = port_of[pins]
     x[ports], y[ports], placed[ports], port_notices = port_places(file, pins, plan)
     orientation[is_port] = 0
-    if (is_port & ~placed).any():
-        raise DesignError(f"{file.path}: port {netlist.names[np.argmax(is_port & ~placed)]!r} has no position")
+    missing = np.flatnonzero(is_port & ~placed)
+    missing_x, missing_y, located = x[missing], y[missing], placed[missing]
+    port_notices += place_missing(missing_x, missing_y, located, box=die)
+    x[missing], y[missing], placed[missing] = missing_x, missing_y, True
     x, y = np.where(placed, x, 0.0), np.where(placed, y, 0.0)
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*heaps, *port_notices, *notices]

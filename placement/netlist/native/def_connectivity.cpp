@@ -51,16 +51,18 @@ void DefReader::component() {
     const std::string_view option = lexer_.keyword("an option");
     if (placing(option, site)) continue;
     if (option == "HALO") {
-      if (lexer_.peek() == "SOFT") lexer_.next();
+      if (DefLexer::same(lexer_.peek(), "SOFT")) lexer_.next();
       all.halo_component.push_back(index);
       for (int side = 0; side < 4; ++side) {
         all.halo.push_back(narrow(lexer_.integer("the halo's width")));
         if (all.halo.back() < 0) throw lexer_.error("a halo must be 0 or wider");
       }
     } else if (option == "REGION") {
-      if (lexer_.peek() == "(") continue;
+      const bool has_points = lexer_.peek() == "(";  // as DEF 5.4 and older have it
+      const std::string_view region = has_points ? all.name.back() : lexer_.name("the region");
+      if (has_points) region_boxes(region);
       all.region_component.push_back(index);
-      all.region.push_back(all.regions.intern(lexer_.name("the region")));
+      all.region.push_back(all.regions.intern(region));
     }
   }
   all.end.push_back(static_cast<std::int64_t>(lexer_.end()));
@@ -185,7 +187,7 @@ void DefReader::net(bool is_special) {
 std::int32_t DefReader::new_net(std::string_view name, std::size_t begin, bool is_special) {
   DefNets& all = out_.nets;
   const std::int32_t net = narrow(static_cast<std::int64_t>(all.name.size()));
-  if (name != "MUSTJOIN") net_of_.try_emplace(name, net);
+  if (!DefLexer::same(name, "MUSTJOIN")) net_of_.try_emplace(name, net);
   all.begin.push_back(static_cast<std::int64_t>(begin));
   all.name.push_back(name);
   all.use.push_back(0);
@@ -200,7 +202,7 @@ DefReader::End DefReader::connection() {
   end.begin = lexer_.offset();
   end.pin = lexer_.name("the pin's name");
   for (std::string_view token = lexer_.need("')'"); token != ")"; token = lexer_.need("')'")) {
-    if (token != "+" && token != "SYNTHESIZED") throw lexer_.error("expected ')', found '" + shown(token) + "'");
+    if (token != "+" && !DefLexer::same(token, "SYNTHESIZED")) throw lexer_.error("expected ')', found '" + shown(token) + "'");
   }
   return end;
 }
@@ -212,7 +214,7 @@ void DefReader::connect(std::int32_t net, const End& end) {
     return;
   }
   std::int32_t pin = 0, component = -1;
-  if (end.owner == "PIN") {
+  if (DefLexer::same(end.owner, "PIN") && !component_of_.count(end.owner)) {
     const auto found = pin_of_.find(end.pin);
     pin = found == pin_of_.end() ? undeclared_pin(end.pin, end.begin) : found->second;
     is_connected_.resize(out_.pins.name.size());

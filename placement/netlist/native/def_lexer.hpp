@@ -1,10 +1,13 @@
 // Tokens of a DEF file: words between white space, strings in quotes; `#` at the start of a word begins a comment.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "text.hpp"
 
@@ -33,7 +36,7 @@ class DefLexer {
 
   void expect(std::string_view token) {
     const std::string_view found = need(("'" + std::string(token) + "'").c_str());
-    if (found != token) throw error("expected '" + std::string(token) + "', found '" + shown(found) + "'");
+    if (!same(found, token)) throw error("expected '" + std::string(token) + "', found '" + shown(found) + "'");
   }
 
   // A name: any token but a mark.
@@ -45,13 +48,21 @@ class DefLexer {
     return token;
   }
 
-  // A word of the language, which DEF writes in capitals; in small letters it would be passed over as an unknown one.
-  std::string_view keyword(const char* what) {
-    const std::string_view token = name(what);
-    for (const char letter : token) {
-      if (letter >= 'a' && letter <= 'z') throw error("'" + shown(token) + "': " + what + " is written in capitals");
-    }
-    return token;
+  // A word of the language, in capitals, however the file writes it.
+  std::string_view keyword(const char* what) { return capitals(name(what)); }
+
+  // The token in capitals; it stays valid as long as the lexer.
+  std::string_view capitals(std::string_view token) {
+    if (std::none_of(token.begin(), token.end(), is_small)) return token;
+    std::string made(token);
+    std::transform(made.begin(), made.end(), made.begin(), capital);
+    return *capitals_.insert(std::move(made)).first;
+  }
+
+  // Whether a token is a word of the language, which is given in capitals.
+  static bool same(std::string_view token, std::string_view word) {
+    return token.size() == word.size() &&
+           std::equal(token.begin(), token.end(), word.begin(), [](char a, char b) { return capital(a) == b; });
   }
 
   double number(const char* what) {
@@ -109,6 +120,9 @@ class DefLexer {
   }
 
  private:
+  static bool is_small(char letter) { return letter >= 'a' && letter <= 'z'; }
+  static char capital(char letter) { return is_small(letter) ? static_cast<char>(letter - 'a' + 'A') : letter; }
+
   static bool is_space(char letter) {
     return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r' || letter == '\v' || letter == '\f';
   }
@@ -134,6 +148,7 @@ class DefLexer {
   }
 
   std::string_view text_;
+  std::unordered_set<std::string> capitals_;
   std::size_t at_ = 0;
   std::size_t begin_ = 0;
 };

@@ -8,13 +8,15 @@ namespace netlist_text {
 namespace {
 
 constexpr std::array<std::string_view, 8> kOrientations = {"N", "FN", "S", "FS", "E", "FE", "W", "FW"};
-constexpr std::array<std::string_view, 18> kSkippedSections = {
-    "PROPERTYDEFINITIONS", "VIAS",           "STYLES",     "NONDEFAULTRULES", "PINPROPERTIES", "SLOTS",
-    "FILLS",               "SCANCHAINS",     "IOTIMINGS",  "FLOORPLANCONSTRAINTS", "TIMINGDISABLES", "PARTITIONS",
-    "DEFAULTCAP",          "CONSTRAINTS",    "ASSERTIONS", "ALIAS",           "VIARULES",      "NETEXPRESSIONS"};
-constexpr std::array<std::string_view, 10> kSkippedStatements = {
-    "NAMESCASESENSITIVE", "TECHNOLOGY", "ARRAY", "FLOORPLAN", "HISTORY",
-    "CANPLACE",           "CANNOTOCCUPY", "GCELLGRID", "COMPONENTMASKSHIFT", "DEFAULTCAP"};
+// Of the wires' shapes and of properties: every flow writes them, and no place depends on them.
+constexpr std::array<std::string_view, 8> kWireSections = {
+    "PROPERTYDEFINITIONS", "VIAS", "STYLES", "NONDEFAULTRULES", "PINPROPERTIES", "SLOTS", "FILLS", "VIARULES"};
+constexpr std::array<std::string_view, 10> kForeignSections = {
+    "SCANCHAINS", "IOTIMINGS",   "FLOORPLANCONSTRAINTS", "TIMINGDISABLES", "PARTITIONS",
+    "DEFAULTCAP", "CONSTRAINTS", "ASSERTIONS",           "ALIAS",          "NETEXPRESSIONS"};
+constexpr std::array<std::string_view, 7> kSkippedStatements = {
+    "NAMESCASESENSITIVE", "TECHNOLOGY", "ARRAY", "FLOORPLAN", "HISTORY", "GCELLGRID", "COMPONENTMASKSHIFT"};
+constexpr std::int64_t kMostRows = 1'000'000;
 
 template <std::size_t N>
 bool among(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -33,22 +35,24 @@ DefContents read_def(std::string_view text) { return DefReader(text).read(); }
 
 DefContents DefReader::read() {
   while (true) {
-    const std::string_view keyword = lexer_.next();
+    const std::string_view keyword = lexer_.capitals(lexer_.next());
     if (keyword.empty()) throw lexer_.error("the file ends without 'END DESIGN'; it seems to be cut");
     if (keyword == "END") {
+      if (foreign_words_.count(lexer_.capitals(lexer_.peek()))) {
+        lexer_.next();
+        continue;
+      }
       lexer_.expect("DESIGN");
       if (const std::string_view word = lexer_.next(); !word.empty()) {
         behind_.add(static_cast<std::int64_t>(lexer_.offset()), shown(word));
       }
       break;
     }
-    if (!statement(keyword) && !section_of(keyword)) {
-      throw lexer_.error("'" + shown(keyword) + "' begins no statement of a DEF file");
-    }
+    if (!statement(keyword) && !section_of(keyword)) skip_unknown(keyword);
   }
   finish_nets();
   for (Findings* found : {&duplicate_components_, &dangling_, &duplicate_pins_, &duplicate_nets_, &miscounted_,
-                          &shapeless_, &undeclared_, &wildcards_, &behind_}) {
+                          &shapeless_, &undeclared_, &wildcards_, &layerless_, &trackless_, &foreign_, &behind_}) {
     if (found->count) out_.findings.push_back(std::move(*found));
   }
   return std::move(out_);
@@ -80,8 +84,7 @@ bool DefReader::statement(std::string_view keyword) {
   } else if (among(kSkippedStatements, keyword)) {
     lexer_.skip_statement("';'");
   } else if (keyword == "BEGINEXT") {
-    while (lexer_.need("'ENDEXT'") != "ENDEXT") {
-    }
+    skip_extension();
   } else {
     return false;
   }
@@ -103,7 +106,10 @@ bool DefReader::section_of(std::string_view keyword) {
     section(keyword, [this] { region(); });
   } else if (keyword == "GROUPS") {
     section(keyword, [this] { group(); });
-  } else if (among(kSkippedSections, keyword)) {
+  } else if (among(kWireSections, keyword)) {
+    skip_section(keyword);
+  } else if (among(kForeignSections, keyword)) {
+    foreign_.add(static_cast<std::int64_t>(lexer_.offset()), keyword);
     skip_section(keyword);
   } else {
     return false;
@@ -115,11 +121,29 @@ void DefReader::skip_section(std::string_view keyword) {
   const std::size_t opened = lexer_.offset();
   std::string_view before;
   for (std::string_view token = lexer_.next(); !token.empty(); token = lexer_.next()) {
-    if (before == "END" && token == keyword) return;
+    if (DefLexer::same(before, "END") && DefLexer::same(token, keyword)) return;
     before = token;
   }
   throw lexer_.error_at(opened, std::string(keyword) + " begins here and has no 'END " + std::string(keyword) +
                                     "'; the file seems to be cut");
+}
+
+void DefReader::skip_extension() {
+  while (!DefLexer::same(lexer_.need("'ENDEXT'"), "ENDEXT")) {
+  }
+}
+
+// A statement of another tool or version, up to its `;`, and the entries of a section of such a name.
+void DefReader::skip_unknown(std::string_view keyword) {
+  const std::string_view written = lexer_.text().substr(lexer_.offset(), keyword.size());
+  const bool is_def = !out_.header.version.empty() || !out_.header.design.empty() || out_.header.units > 0;
+  if (!is_def || (keyword == "-" && foreign_words_.empty())) {
+    throw lexer_.error("'" + shown(written) + "' begins no statement of a DEF file");
+  }
+  if (keyword != "-" && foreign_words_.insert(keyword).second) {
+    foreign_.add(static_cast<std::int64_t>(lexer_.offset()), written);
+  }
+  lexer_.skip_statement("';'");
 }
 
 void DefReader::units() {
@@ -139,47 +163,59 @@ void DefReader::die_area() {
 
 void DefReader::row() {
   DefRows& rows = out_.rows;
-  rows.name.push_back(lexer_.name("the row's name"));
-  rows.site.push_back(rows.sites.intern(lexer_.name("the row's site")));
-  rows.x.push_back(narrow(lexer_.integer("x")));
-  rows.y.push_back(narrow(lexer_.integer("y")));
-  rows.orientation.push_back(orientation());
+  const std::string_view name = lexer_.name("the row's name"), site = lexer_.name("the row's site");
+  const std::int64_t x = lexer_.integer("x"), y = lexer_.integer("y");
+  const std::int8_t turned = orientation();
   std::array<std::int64_t, 4> repeat = {1, 1, 0, 0};
   std::string_view token = lexer_.need("';'");
-  if (token == "DO") {
+  if (DefLexer::same(token, "DO")) {
     repeat[0] = lexer_.integer("the number of sites");
     lexer_.expect("BY");
     repeat[1] = lexer_.integer("the number of sites");
     if (repeat[0] < 1 || repeat[1] < 1) throw lexer_.error("a row must have one site at least");
     token = lexer_.need("';'");
-    if (token == "STEP") {
+    if (DefLexer::same(token, "STEP")) {
       repeat[2] = lexer_.integer("the step");
       repeat[3] = lexer_.integer("the step");
       token = lexer_.need("';'");
     }
   }
   if (token != ";" && token != "+") throw lexer_.error("expected ';' after the row, found '" + shown(token) + "'");
+  // One statement may be several rows above each other.
+  const bool is_array = repeat[0] > 1 && repeat[1] > 1;
+  if (is_array && (repeat[3] == 0 || repeat[1] > kMostRows)) {
+    throw lexer_.error("rows above each other need a STEP above 0 and must be at most " + std::to_string(kMostRows));
+  }
   if (token == "+") lexer_.skip_statement("';'");
-  rows.count_x.push_back(narrow(repeat[0]));
-  rows.count_y.push_back(narrow(repeat[1]));
-  rows.step_x.push_back(narrow(repeat[2]));
-  rows.step_y.push_back(narrow(repeat[3]));
+  for (std::int64_t row = 0; row < (is_array ? repeat[1] : 1); ++row) {
+    rows.name.push_back(name);
+    rows.site.push_back(rows.sites.intern(site));
+    rows.x.push_back(narrow(x));
+    rows.y.push_back(narrow(y + row * repeat[3]));
+    rows.orientation.push_back(turned);
+    rows.count_x.push_back(narrow(repeat[0]));
+    rows.count_y.push_back(narrow(is_array ? 1 : repeat[1]));
+    rows.step_x.push_back(narrow(repeat[2]));
+    rows.step_y.push_back(narrow(is_array ? 0 : repeat[3]));
+  }
 }
 
 void DefReader::tracks() {
-  const std::string_view axis = lexer_.need("X or Y");
+  const std::size_t begin = lexer_.offset();
+  const std::string_view axis = lexer_.keyword("X or Y");
   if (axis != "X" && axis != "Y") throw lexer_.error("TRACKS must go with X or Y, not '" + shown(axis) + "'");
   const std::int64_t start = lexer_.integer("the first track");
   lexer_.expect("DO");
   const std::int64_t count = lexer_.integer("the number of tracks");
   lexer_.expect("STEP");
   const std::int64_t step = lexer_.integer("the step");
-  if (count < 1 || step < 0 || (step == 0 && count > 1)) throw lexer_.error("TRACKS need a count and a step above 0");
+  const bool is_empty = count < 1 || step < 0 || (step == 0 && count > 1);
+  if (is_empty) trackless_.add(static_cast<std::int64_t>(begin), axis);
   bool in_layers = false;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
-    if (token == "LAYER") {
+    if (DefLexer::same(token, "LAYER")) {
       in_layers = true;
-    } else if (in_layers) {
+    } else if (in_layers && !is_empty) {
       out_.tracks.layer.push_back(out_.tracks.layers.intern(token));
       out_.tracks.is_x.push_back(axis == "X");
       out_.tracks.start.push_back(narrow(start));
@@ -187,25 +223,27 @@ void DefReader::tracks() {
       out_.tracks.step.push_back(narrow(step));
     }
   }
+  if (!in_layers) layerless_.add(static_cast<std::int64_t>(begin), axis);
 }
 
 void DefReader::blockage() {
   DefBlockages& all = out_.blockages;
   all.begin.push_back(static_cast<std::int64_t>(lexer_.offset()));
-  const std::string_view kind = lexer_.need("LAYER or PLACEMENT");
+  const std::string_view kind = lexer_.keyword("LAYER or PLACEMENT");
   if (kind != "LAYER" && kind != "PLACEMENT") throw lexer_.error("a blockage must be LAYER or PLACEMENT");
   all.layer.push_back(kind == "LAYER" ? all.layers.intern(lexer_.name("the layer")) : -1);
   bool is_soft = false, is_pushdown = false;
   double partial = std::numeric_limits<double>::quiet_NaN();
   std::int32_t component = -1;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
-    if (token == "RECT" || token == "POLYGON") {
+    const bool is_rectangle = DefLexer::same(token, "RECT");
+    if (is_rectangle || DefLexer::same(token, "POLYGON")) {
       const std::size_t before = all.points.size();
       add_points(all.points);
       const std::size_t points = (all.points.size() - before) / 2;
-      if (token == "RECT" ? points != 2 : points < 3) throw lexer_.error("this shape has too few or too many points");
+      if (is_rectangle ? points != 2 : points < 3) throw lexer_.error("this shape has too few or too many points");
       all.polygon_start.push_back(narrow(static_cast<std::int64_t>(all.points.size() / 2)));
-    } else if (token == "+" && lexer_.peek() != "RECT" && lexer_.peek() != "POLYGON") {
+    } else if (token == "+" && !DefLexer::same(lexer_.peek(), "RECT") && !DefLexer::same(lexer_.peek(), "POLYGON")) {
       blockage_option(is_soft, is_pushdown, partial, component);
     }
   }
@@ -235,19 +273,24 @@ void DefReader::blockage_option(bool& is_soft, bool& is_pushdown, double& partia
 
 void DefReader::region() {
   DefRegions& regions = out_.regions;
-  regions.name.push_back(lexer_.name("the region's name"));
+  region_boxes(lexer_.name("the region's name"));
+  for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
+    if (DefLexer::same(token, "GUIDE")) regions.is_guide.back() = 1;
+    if (DefLexer::same(token, "FENCE")) regions.is_fence.back() = 1;
+  }
+}
+
+// A region whose boxes follow.
+void DefReader::region_boxes(std::string_view name) {
+  DefRegions& regions = out_.regions;
+  regions.name.push_back(name);
   const std::size_t before = regions.boxes.size();
   add_points(regions.boxes);
   if (regions.boxes.size() == before || (regions.boxes.size() - before) % 4) {
     throw lexer_.error("a region needs pairs of points");
   }
-  bool is_guide = false, is_fence = false;
-  for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
-    is_guide = is_guide || token == "GUIDE";
-    is_fence = is_fence || token == "FENCE";
-  }
-  regions.is_guide.push_back(is_guide);
-  regions.is_fence.push_back(is_fence);
+  regions.is_guide.push_back(0);
+  regions.is_fence.push_back(0);
   regions.start.push_back(narrow(static_cast<std::int64_t>(regions.boxes.size() / 4)));
 }
 
@@ -260,7 +303,10 @@ void DefReader::group() {
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "+") {
       in_options = true;
-      if (lexer_.keyword("an option") == "REGION") groups.region.back() = lexer_.name("the region");
+      if (lexer_.keyword("an option") != "REGION") continue;
+      const bool has_points = lexer_.peek() == "(";  // as DEF 5.4 and older have it
+      groups.region.back() = has_points ? groups.name.back() : lexer_.name("the region");
+      if (has_points) region_boxes(groups.name.back());
     } else if (!in_options) {
       groups.patterns.push_back(token);
     }
@@ -298,11 +344,17 @@ void DefReader::add_points(Numbers& out) {
 
 std::int8_t DefReader::orientation() {
   const std::string_view token = lexer_.need("the orientation");
-  const auto* const found = std::find(kOrientations.begin(), kOrientations.end(), token);
+  const auto* const found = std::find(kOrientations.begin(), kOrientations.end(), lexer_.capitals(token));
   if (found == kOrientations.end()) {
     throw lexer_.error("orientation '" + shown(token) + "' must be one of N, FN, S, FS, E, FE, W, FW");
   }
   return static_cast<std::int8_t>(found - kOrientations.begin());
+}
+
+// N where none is given.
+std::int8_t DefReader::optional_orientation() {
+  const std::string_view token = lexer_.peek();
+  return token == "+" || token == ";" ? std::int8_t{0} : orientation();
 }
 
 bool DefReader::placing(std::string_view keyword, Site& site) {
@@ -311,7 +363,7 @@ bool DefReader::placing(std::string_view keyword, Site& site) {
     if (lexer_.peek() == "(") {  // a place that does not count
       lexer_.next();
       point();
-      orientation();
+      optional_orientation();
     }
     return true;
   }
@@ -319,7 +371,7 @@ bool DefReader::placing(std::string_view keyword, Site& site) {
   site.status = keyword == "PLACED" ? Status::kPlaced : keyword == "FIXED" ? Status::kFixed : Status::kCover;
   lexer_.expect("(");
   site.at = point();
-  site.orientation = orientation();
+  site.orientation = optional_orientation();
   return true;
 }
 

@@ -41,8 +41,11 @@ class DefReader {
   void blockage();
   void blockage_option(bool& is_soft, bool& is_pushdown, double& partial, std::int32_t& component);
   void region();
+  void region_boxes(std::string_view name);
   void group();
   void skip_section(std::string_view keyword);
+  void skip_extension();
+  void skip_unknown(std::string_view keyword);
 
   // def_connectivity.cpp: components, pins and nets
   void component();
@@ -60,6 +63,7 @@ class DefReader {
   Point point();                 // after its opening bracket
   Point point(const Point& last);  // the same; `*` repeats a coordinate of `last`
   std::int8_t orientation();
+  std::int8_t optional_orientation();
   bool placing(std::string_view keyword, Site& site);
   void add_points(Numbers& out);  // all that follow
 
@@ -74,12 +78,16 @@ class DefReader {
   Findings duplicate_components_{"duplicate component names"},
       dangling_{"connections to components that do not exist"};
   // Harmless: DefFile.notices has them.
-  Findings duplicate_nets_{"duplicate net names"}, duplicate_pins_{"duplicate pin names: the first one counts"},
+  Findings duplicate_nets_{"nets with the name of another one: each is a net of its own"}, duplicate_pins_{"duplicate pin names: the first one counts"},
       miscounted_{"sections with another number of entries than declared: all are read"},
       shapeless_{"blockages without a shape: nothing is kept free"},
       undeclared_{"ports that NETS names and PINS does not: they are added"},
       wildcards_{"connections of signals to all components (*): they are left out"},
+      trackless_{"TRACKS without a count or step above 0: they are passed over"},
+      layerless_{"TRACKS without a LAYER: they are passed over"},
+      foreign_{"statements that say nothing about places, or are unknown: they are passed over"},
       behind_{"words behind END DESIGN: they are left out"};
+  std::unordered_set<std::string_view> foreign_words_;
 };
 
 template <typename Entry>
@@ -90,7 +98,11 @@ void DefReader::section(std::string_view keyword, Entry entry) {
   std::int64_t found = 0;
   while (true) {
     const std::string_view token = lexer_.need(("'END " + std::string(keyword) + "'").c_str());
-    if (token == "END") break;
+    if (DefLexer::same(token, "END")) break;
+    if (DefLexer::same(token, "BEGINEXT")) {
+      skip_extension();
+      continue;
+    }
     if (token != "-") throw lexer_.error("expected '-' or 'END " + std::string(keyword) + "', found '" + shown(token) + "'");
     entry();
     ++found;

@@ -68,8 +68,7 @@ class _Macros:
         self.halo = np.stack(design.constraints.sides(placement.orientation))[:, hard]
         self.centre = np.stack((placement.x[hard], placement.y[hard]))
         # The largest gap of an abutment beyond what halos need, by axis; see native/cost/legality.hpp.
-        grid = design.constraints.grid
-        self.slack = np.maximum(TOLERANCE, 3 * np.array([grid.pitch_x, grid.pitch_y]) - TOLERANCE)
+        self.slack = np.maximum(TOLERANCE, 3 * np.array(design.constraints.coarsest_pitch) - TOLERANCE)
         self.low, self.high = self.centre - self.size / 2, self.centre + self.size / 2  # [2, H]: x and y
 
     def reasons(self, who: np.ndarray, pairs: np.ndarray) -> Reasons:
@@ -163,12 +162,9 @@ class _Macros:
 
     def off_grid(self, chosen: np.ndarray) -> Reasons:
         """Macros whose lower left corner is not on the snapping grid."""
-        grid = self.constraints.grid
-        off = np.zeros(len(chosen), dtype=bool)
-        for corner, pitch, offset in zip(
-            self.low[:, chosen], (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y), strict=True
-        ):
-            if pitch > 0:
-                off |= np.abs(corner - offset - pitch * np.round((corner - offset) / pitch)) > TOLERANCE
-        for node in self.hard[chosen[off]].tolist():
-            yield node, f"its lower left corner is off the grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm"
+        pitch, offset = self.constraints.corner_grids(self.hard[chosen], self.orientation[chosen])
+        step, corner = np.where(pitch > 0, pitch, 1.0), self.low[:, chosen]
+        away = np.abs(corner - offset - step * np.round((corner - offset) / step))
+        for index in np.flatnonzero(((pitch > 0) & (away > TOLERANCE)).any(axis=0)):
+            across, up = pitch[:, index]
+            yield int(self.hard[chosen[index]]), f"its lower left corner is off the grid of {across:g} × {up:g} µm"

@@ -78,6 +78,10 @@ def constraint_values(constraints: Constraints) -> dict[str, Any]:
             for one in constraints.regions
         ],
         "grid": dataclasses.asdict(constraints.grid),
+        "macro_grids": [
+            {"nodes": one.nodes.tolist(), "grids": [dataclasses.asdict(grid) for grid in one.grids]}
+            for one in constraints.macro_grids
+        ],
         "port_keepout": constraints.port_keepout,
         "channel": list(constraints.channel),
     }

@@ -57,6 +57,32 @@ def test_counts_in_odd_places_are_passed(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_terminals_above_all_rows_are_ports(tmp_path: Path) -> None:
+    for suffix, old, new in (
+        ("nodes", "f 40 20 terminal", "f 40 20 terminal_NI"), ("pl", "60 80 : FS /FIXED", "60 80 : FS /FIXED_NI"),
+    ):  # fmt: skip
+        flat = read_bookshelf(write(tmp_path, FILES | {suffix: FILES[suffix].replace(old, new)}))[0]
+        port = flat.netlist.names.index("f")
+        assert flat.netlist.kind[port] == NodeKind.PORT and flat.netlist.width[port] == 0
+        assert (flat.placement.x[port], flat.placement.y[port]) == (80, 90)
+
+
+def test_variants_of_other_tools(tmp_path: Path) -> None:
+    plain = read_bookshelf(write(tmp_path, FILES))[0]
+    other = FILES | {
+        "scl": FILES["scl"].replace(" Sitewidth : 1\n", " Sitewidth : 1\n Sitesymmetry : X Y\n Sitesymmetry :\n"),
+        "nodes": FILES["nodes"].replace("NumNodes : 5", "NumNodes : 4"),
+        "route": "route 1.0\n",
+    }
+    found = read_bookshelf(write(tmp_path, other))[0]
+    assert found.floorplan.rows.width.tolist() == plain.floorplan.rows.width.tolist()
+    assert found.netlist.names == plain.netlist.names
+    new = [notice.partition(": ")[2] for notice in found.notices if notice not in plain.notices]
+    assert new == [
+        "d.route say nothing about places: they are passed over", "the file says numnodes : 4, but holds 5",
+    ]  # fmt: skip
+
+
 def test_by_hand(tmp_path: Path) -> None:
     design = read_bookshelf(write(tmp_path, FILES))[0]
     netlist, placement, plan = design.netlist, design.placement, design.floorplan

@@ -109,17 +109,12 @@ FAULTS = {
         DEF.replace("r0 core 2000", "r0 core 90000").replace("r1 core 2000", "r1 core 90000"),
         "the rows span .* beyond the die of .* they must lie in it",
     ),
-    "unknown region": (
-        LEF,
-        DEF.replace("+ REGION left ;\nEND GROUPS", "+ REGION right ;\nEND GROUPS"),
-        "1 regions that do not exist: right of group rams",
-    ),
     "unknown site": (
         LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
         "one row alone does not show its height",
     ),
-    "row in both directions": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "row 'r1' is 90 BY 2"),
+    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "rows above each other need a STEP"),
     "slanted die": (
         LEF,
         DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),

@@ -181,6 +181,19 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert again.placement.x[again.netlist.hard].tolist() == [8]
 
 
+def test_a_floorplan_without_pins_spreads_the_ports(tmp_path: Path) -> None:
+    begin, end = DEF.index("PINS 2"), DEF.index("END PINS\n") + len("END PINS\n")
+    design, _ = read_protobuf_def(*write(tmp_path, FLAT, DEF[:begin] + DEF[end:]))
+    netlist, placement, die = design.netlist, design.placement, design.floorplan.die
+    ports = netlist.ports
+    assert len(ports) and placement.placed[ports].all()
+    on_edge = np.isin(placement.x[ports], (die.x_low, die.x_high)) | np.isin(
+        placement.y[ports], (die.y_low, die.y_high)
+    )
+    assert on_edge.all()
+    assert any("the file has none of the" in notice and "ports" in notice for notice in design.notices)
+
+
 _WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#", "attr", "f:")
 
 

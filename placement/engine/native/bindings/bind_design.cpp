@@ -1,5 +1,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -36,7 +37,7 @@ void bind_design(nb::module_& m) {
              InputVector<std::int32_t> net_pins, InputVector<double> initial_x, InputVector<double> initial_y,
              InputVector<std::int8_t> initial_orientation, InputVector<std::uint8_t> placed,
              InputVector<std::uint8_t> fixed, InputVector<std::int32_t> placing_order, int action_scale,
-             bool off_grid, double pdn_channel, InputVector<std::int32_t> bank) {
+             bool off_grid, double pdn_channel, double spacing, InputVector<std::int32_t> bank) {
             new (self) Design();
             self->canvas = Canvas{width,           height,
                                   columns,         rows,
@@ -61,19 +62,21 @@ void bind_design(nb::module_& m) {
             self->action_scale = action_scale;
             self->off_grid = off_grid;
             self->pdn_channel = pdn_channel;
+            self->spacing = spacing;
             self->bank = copied(bank);
           },
           nb::kw_only(), "width"_a, "height"_a, "columns"_a, "rows"_a, "routes_horizontal"_a, "routes_vertical"_a,
           "macro_routes_horizontal"_a, "macro_routes_vertical"_a, "smoothing"_a, "overlap_threshold"_a, "kind"_a,
           "node_width"_a, "node_height"_a, "pin_node"_a, "pin_dx"_a, "pin_dy"_a, "net_weight"_a, "net_start"_a,
           "net_pins"_a, "initial_x"_a, "initial_y"_a, "initial_orientation"_a, "placed"_a, "fixed"_a, "placing_order"_a,
-          "action_scale"_a, "off_grid"_a, "pdn_channel"_a, "bank"_a)
+          "action_scale"_a, "off_grid"_a, "pdn_channel"_a, "spacing"_a, "bank"_a)
       .def(
           "constrain",
           [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,
              InputVector<std::uint8_t> orientations, Rectangles rectangles, InputVector<std::int8_t> kind,
              InputVector<std::int32_t> keep_set, InputVector<std::int32_t> set_start, InputVector<std::int32_t> items,
-             std::array<double, 4> grid, std::array<double, 2> channel) {
+             std::array<double, 4> grid, std::array<double, 2> channel, InputVector<std::int32_t> own_grid,
+             const std::vector<std::array<double, 4>>& own_grids) {
             Constraints& to = self.constraints;
             to.any = true;
             to.halo_x = copied(halo_x);
@@ -92,11 +95,19 @@ void bind_design(nb::module_& m) {
             to.set_start = copied(set_start);
             to.items = copied(items);
             to.grid = {grid[0], grid[1], grid[2], grid[3]};
+            to.coarsest = {grid[0], grid[1], 0, 0};
+            to.own_grid = copied(own_grid);
+            to.own_grids.clear();
+            for (const auto& [pitch_x, pitch_y, offset_x, offset_y] : own_grids) {
+              to.own_grids.push_back({pitch_x, pitch_y, offset_x, offset_y});
+              to.coarsest.pitch_x = std::max(to.coarsest.pitch_x, pitch_x);
+              to.coarsest.pitch_y = std::max(to.coarsest.pitch_y, pitch_y);
+            }
             to.channel = {channel[0], channel[1]};
           },
           nb::kw_only(), "halo_x"_a, "halo_y"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
-          "set_start"_a, "items"_a, "grid"_a, "channel"_a,
-          "Has macros keep to constraints, before anything is made of the design.")
+          "set_start"_a, "items"_a, "grid"_a, "channel"_a, "own_grid"_a,
+          "own_grids"_a, "Has macros keep to constraints, before anything is made of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)
       .def_prop_ro("num_nets", &Design::nets);
 }

@@ -72,6 +72,10 @@ struct KeepOut {
 struct SnapGrid {
   double pitch_x = 0, pitch_y = 0, offset_x = 0, offset_y = 0;
   bool is_set() const { return pitch_x > 0 || pitch_y > 0; }
+  bool operator==(const SnapGrid& other) const {
+    return pitch_x == other.pitch_x && pitch_y == other.pitch_y && offset_x == other.offset_x &&
+           offset_y == other.offset_y;
+  }
 };
 
 // Least width of a gap between two hard macros, or between one and the canvas's edge, that is no abutment; 0: no rule. µm.
@@ -89,10 +93,19 @@ struct Constraints {
   std::vector<KeepOut> keep_outs;
   std::vector<std::int32_t> keep_set;         // [N] which set of keep-outs holds for a hard macro
   std::vector<std::int32_t> set_start, items; // set s: keep_outs[items[set_start[s]]] …
-  SnapGrid grid;
+  SnapGrid grid;                              // of the nodes without one of their own
+  std::vector<std::int32_t> own_grid;         // [N] first of a node's eight own_grids, one for each orientation; -1: none
+  std::vector<SnapGrid> own_grids;            // both empty where no node has a grid of its own
+  SnapGrid coarsest;                          // the largest pitches of all grids
   Channel channel;
 
   bool allows(int node, std::int8_t orientation) const { return !any || ((orientations[node] >> orientation) & 1); }
+  // Where the lower left corner of a node may lie.
+  const SnapGrid& grid_of(int node, std::int8_t orientation) const {
+    const int first = own_grid.empty() ? -1 : own_grid[node];
+    return first < 0 ? grid : own_grids[first + orientation];
+  }
+  bool snaps() const { return coarsest.is_set(); }
   double halo_across(int node, std::int8_t orientation) const {
     return !halos ? 0 : swaps_sides(orientation) ? halo_y[node] : halo_x[node];
   }
@@ -138,6 +151,7 @@ struct Design {
   bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
   std::vector<std::int32_t> bank;  // [N] hard macros with one number belong together; −1 and none: alone
   double pdn_channel = 0;  // µm around hard macros that cells keep free for the power grid
+  double spacing = 0;  // µm between movable macros that searches keep by default; no constraint
   Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;

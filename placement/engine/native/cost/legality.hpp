@@ -188,16 +188,16 @@ inline Violations check_constraints(const Design& design, const double* x, const
     result.regions += on[static_cast<int>(KeepOutKind::region)];
     result.port_keepout += on[static_cast<int>(KeepOutKind::port)];
     result.orientations += !constraints.allows(node, orientation[node]);
-    result.grid += !on_grid(box, constraints.grid);
+    result.grid += !on_grid(box, constraints.grid_of(node, orientation[node]));
     const Channel& channel = constraints.channel;
-    result.channels += channel.is_set() && breaks_channel_at_edge(box, design.canvas, channel, constraints.grid);
+    result.channels += channel.is_set() && breaks_channel_at_edge(box, design.canvas, channel, constraints.coarsest);
     HardBox bare = box;
     bare.halo_x = bare.halo_y = 0;
     for (const HardBox& other : boxes) {
       HardBox bare_other = other;
       bare_other.halo_x = bare_other.halo_y = 0;
       result.halos += too_close(box, other, 0, threshold) && !too_close(bare, bare_other, 0, threshold);
-      result.channels += channel.is_set() && breaks_channel(box, other, channel, constraints.grid);
+      result.channels += channel.is_set() && breaks_channel(box, other, channel, constraints.coarsest);
     }
     boxes.push_back(box);
   }

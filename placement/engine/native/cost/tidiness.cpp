@@ -16,11 +16,11 @@ constexpr double kTolerance = 0.05;          // of the channel: edges within it 
 constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is farther off are on one side
 constexpr double kQuantum = 1 << 20;
 // Of one macro without an aligned neighbour.
-constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 0.5, kTurned = 0.1, kFacing = 0.2, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
+constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 0.3, kFacing = 0.5, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
 
 std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
 
-// A gap below the channel, beyond what halos need: largest in the middle, so that it closes or opens.
+// A gap below the channel, beyond what halos and the spacing need: largest in the middle, so that it closes or opens.
 double notch(double gap, double channel) {
   return gap <= 0 || gap >= channel ? 0.0 : std::min(gap, channel - gap) / (channel / 2);
 }
@@ -40,7 +40,7 @@ Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nod
     size_.push_back(sizes.emplace(std::make_pair(width, height), static_cast<int>(sizes.size())).first->second);
     bank_.push_back(design.bank.empty() ? -1 : design.bank[node]);
     if (bank_.back() >= 0) ++banks[bank_.back()];
-    halo = std::max({halo, design.constraints.halo_across(node, 0), design.constraints.halo_up(node, 0)});
+    halo = std::max({halo, design.constraints.halo_across(node, 0), design.constraints.halo_up(node, 0), design.spacing / 2});
   }
   const int count = static_cast<int>(macros_.size());
   channel_ = count > 0 ? std::min(kWidestChannel, kMostOfSide * shorter / count) : kWidestChannel;
@@ -93,7 +93,8 @@ void Tidiness::add(int node, double x, double y, std::int8_t orientation) {
   Macro& macro = macros_[index];
   const Constraints& kept = design_.constraints;
   macro = {x, y, design_.width_of(node, orientation) / 2, design_.height_of(node, orientation) / 2,
-           kept.halo_across(node, orientation), kept.halo_up(node, orientation), bank_[index], size_[index], orientation,
+           std::max(kept.halo_across(node, orientation), design_.spacing / 2),
+           std::max(kept.halo_up(node, orientation), design_.spacing / 2), bank_[index], size_[index], orientation,
            own_side_[index]};
   if (macro.side >= 0) {
     const auto& turn = kTurn[orientation];
@@ -131,7 +132,7 @@ void Tidiness::count_with_others(int index, int sign) {
   }
 }
 
-// `across`: side by side; `gap`: beyond what their halos need; `shared`: of the sides that face each other. µm.
+// `across`: side by side; `gap`: beyond what their halos and the spacing need; `shared`: of the sides that face each other. µm.
 void Tidiness::count_pair(int a, int b, bool across, double gap, double shared, int sign) {
   const Macro &one = macros_[a], &two = macros_[b];
   const double at_one = across ? one.y : one.x, at_two = across ? two.y : two.x;

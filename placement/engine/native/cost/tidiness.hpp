@@ -2,7 +2,8 @@
 // move, exactly: all sums are of integers.
 //
 // Two macros side by side, or one above the other, are neighbours if the gap between them is below the channel's width
-// beyond the gap that their halos need. They are aligned if their edges across the gap's direction form one line.
+// beyond the gap that their halos and the design's spacing need. They are aligned if their edges across the gap's direction
+// form one line.
 #pragma once
 
 #include <cstdint>

@@ -67,6 +67,7 @@ void EpisodePlan::plan_macro(int node) {
   macro.halo_x = constraints.halo_across(node, orientation);
   macro.halo_y = constraints.halo_up(node, orientation);
   macro.keep_set = constraints.any ? constraints.keep_set[node] : -1;
+  macro.grid = constraints.grid_of(node, orientation);
   if (!constraints.allows(node, orientation)) {
     throw UnplayableDesign(node, "has an orientation that is not allowed");
   }
@@ -75,7 +76,7 @@ void EpisodePlan::plan_macro(int node) {
 }
 
 void EpisodePlan::span_inside(MacroToPlace& macro) const {
-  const SnapGrid& grid = design->constraints.grid;
+  const SnapGrid& grid = macro.grid;
   std::tie(macro.first_column, macro.last_column) =
       inside(snapped(column_x, macro.width, grid.pitch_x, grid.offset_x), macro.width, canvas.width);
   std::tie(macro.first_row, macro.last_row) =
@@ -157,15 +158,16 @@ void EpisodePlan::plan_shapes() {
   for (MacroToPlace& macro : macros) {
     const auto same = std::find_if(examples.begin(), examples.end(), [&macro](const MacroToPlace* other) {
       return other->width == macro.width && other->height == macro.height && other->halo_x == macro.halo_x &&
-             other->halo_y == macro.halo_y && other->keep_set == macro.keep_set;
+             other->halo_y == macro.halo_y && other->keep_set == macro.keep_set && other->grid == macro.grid;
     });
     macro.shape = static_cast<std::int32_t>(same - examples.begin());
     if (same == examples.end()) examples.push_back(&macro);
   }
   shapes = static_cast<int>(examples.size());
   if (design->off_grid) return check_off_grid(examples);
-  if (const SnapGrid& grid = design->constraints.grid; grid.is_set()) {
+  if (design->constraints.snaps()) {
     for (const MacroToPlace* macro : examples) {
+      const SnapGrid& grid = macro->grid;
       const auto across = snapped(column_x, macro->width, grid.pitch_x, grid.offset_x);
       const auto up = snapped(row_y, macro->height, grid.pitch_y, grid.offset_y);
       snapped_x.insert(snapped_x.end(), across.begin(), across.end());
@@ -198,7 +200,7 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
     while (apart < count && intervals_overlap(0, own, std::max(0.0, apart * size - nearer), other, share)) ++apart;
     return apart - 1;
   };
-  const SnapGrid& grid = design->constraints.grid;
+  const SnapGrid& grid = design->constraints.coarsest;
   for (const MacroToPlace* macro : examples) {
     for (const MacroToPlace* other : examples) {
       const CellReach both{
@@ -211,7 +213,7 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
 
 // Takes the gcells out of a set whose centres may be inside an open rectangle, by a pitch of the snapping grid wider.
 void EpisodePlan::block_band(double x, double y, double reach_x, double reach_y, std::uint64_t* cells) const {
-  const SnapGrid& grid = design->constraints.grid;
+  const SnapGrid& grid = design->constraints.coarsest;
   const auto within = [](const std::vector<double>& centres, double size, double at, double reach, double pitch) {
     const double low = at - reach + kLengthTolerance, high = at + reach - kLengthTolerance + pitch;
     const int count = static_cast<int>(centres.size());
@@ -229,7 +231,7 @@ void EpisodePlan::block_band(double x, double y, double reach_x, double reach_y,
 void EpisodePlan::block_channels(const MacroToPlace& macro, const HardBox& other, std::uint64_t* cells) const {
   const Constraints& constraints = design->constraints;
   for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
-                    constraints.channel, constraints.grid,
+                    constraints.channel, constraints.coarsest,
                     [&](double x, double y, double reach_x, double reach_y) { block_band(x, y, reach_x, reach_y, cells); });
 }
 
@@ -271,7 +273,7 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
       block_channels(macro, hard_box(*design, fixed.node, fixed.x, fixed.y, orientation), cells);
     }
     if (constraints.channel.is_set()) {
-      for_channel_edges(macro.width, macro.height, canvas, constraints.channel, constraints.grid,
+      for_channel_edges(macro.width, macro.height, canvas, constraints.channel, constraints.coarsest,
                         [&](double x, double y, double reach_x, double reach_y) { block_band(x, y, reach_x, reach_y, cells); });
     }
     constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {

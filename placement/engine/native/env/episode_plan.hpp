@@ -56,6 +56,7 @@ struct MacroToPlace {
   std::int32_t node;
   double width, height;                                        // µm
   double halo_x, halo_y;                                       // µm
+  SnapGrid grid;                                               // where its corner may lie
   std::int32_t keep_set;                                       // of keep-outs, see Constraints
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
   double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0

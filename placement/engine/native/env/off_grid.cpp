@@ -36,11 +36,6 @@ double centre_reach(double own, double other, double gap, double threshold) {
 }
 
 OffGrid::OffGrid(const EpisodePlan& plan) : plan_(&plan) {
-  const SnapGrid& grid = plan.design->constraints.grid;
-  columns_.pitch = grid.pitch_x;
-  columns_.offset = grid.offset_x;
-  rows_.pitch = grid.pitch_y;
-  rows_.offset = grid.offset_y;
   once_.resize(static_cast<std::size_t>(plan.canvas.rows) * plan.words);
   doubtful_.resize(once_.size());
 }
@@ -60,6 +55,10 @@ void OffGrid::Axis::begin(const std::vector<double>& centres, double cell, doubl
 }
 
 void OffGrid::begin(const MacroToPlace& macro) {
+  columns_.pitch = macro.grid.pitch_x;
+  columns_.offset = macro.grid.offset_x;
+  rows_.pitch = macro.grid.pitch_y;
+  rows_.offset = macro.grid.offset_y;
   columns_.begin(plan_->column_x, plan_->cell_width, macro.width, plan_->canvas.width);
   rows_.begin(plan_->row_y, plan_->cell_height, macro.height, plan_->canvas.height);
   forbidden_.clear();
@@ -73,7 +72,7 @@ void OffGrid::forbid_channels(const MacroToPlace& macro, const HardBox& other) {
   const Constraints& constraints = plan_->design->constraints;
   if (!constraints.channel.is_set()) return;
   for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
-                    constraints.channel, constraints.grid,
+                    constraints.channel, constraints.coarsest,
                     [this](double x, double y, double reach_x, double reach_y) { forbid(x, y, reach_x, reach_y); });
 }
 
@@ -91,7 +90,7 @@ void OffGrid::forbid_given(const MacroToPlace& macro) {
     forbid_channels(macro, hard_box(design, fixed.node, fixed.x, fixed.y, orientation));
   }
   if (constraints.channel.is_set()) {
-    for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.grid,
+    for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.coarsest,
                       [this](double x, double y, double reach_x, double reach_y) { forbid(x, y, reach_x, reach_y); });
   }
   constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {

@@ -49,7 +49,7 @@ class OffGrid {
   struct Axis {
     std::vector<double> low, high;
     double first, last;          // the same of the whole canvas
-    double size, pitch, offset;  // of the macro; of the snapping grid, pitch 0: none
+    double size, pitch, offset;  // of the macro; of its snapping grid, pitch 0: none
     void begin(const std::vector<double>& centres, double cell, double own, double extent);
   };
   struct Forbidden {

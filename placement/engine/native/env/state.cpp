@@ -214,12 +214,12 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   if (*obstacle >= 0) return verdict;
   if (const Channel& channel = design.constraints.channel; channel.is_set()) {
     const auto narrow = [&](const Obstacle& other) {
-      if (breaks_channel(box, box_of(other), channel, design.constraints.grid)) *obstacle = other.node;
+      if (breaks_channel(box, box_of(other), channel, design.constraints.coarsest)) *obstacle = other.node;
     };
     for (const Obstacle& other : plan_->fixed_macros) narrow(other);
     for (int t = 0; t < step_; ++t) narrow(placed_[t]);
     if (*obstacle >= 0) return Verdict::narrow_channel;
-    if (breaks_channel_at_edge(box, design.canvas, channel, design.constraints.grid)) return Verdict::narrow_channel;
+    if (breaks_channel_at_edge(box, design.canvas, channel, design.constraints.coarsest)) return Verdict::narrow_channel;
   }
   design.constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
     if (!stands_on(box, off, 0)) return;

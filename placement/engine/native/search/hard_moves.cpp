@@ -159,7 +159,8 @@ bool hard_mirror(MoveProposer& proposer, Random& random) {
   const bool rotates = proposer.rotates() && random.below(2) != 0;
   if (rotates) to.orientation = static_cast<std::int8_t>(to.orientation ^ 4);
   if (!proposer.design().constraints.allows(to.node, to.orientation)) return false;
-  if (rotates) return proposer.add_legal(to, 1, [](NodeMove&) { return true; });
+  const bool moves = rotates || !proposer.design().constraints.own_grids.empty();  // onto the orientation's grid
+  if (moves) return proposer.add_legal(to, 1, [](NodeMove&) { return true; });
   proposer.proposal.push_back(to);
   return true;
 }

@@ -96,7 +96,7 @@ bool LegalPositions::off_limits(const NodeMove& move) const {
   bool found = false;
   design_.constraints.for_keep_outs(move.node, [&](const KeepOut& off) { found |= stands_on(box, off, spacing_); });
   const Constraints& kept = design_.constraints;
-  return found || (channels_ && breaks_channel_at_edge(box, design_.canvas, kept.channel, kept.grid));
+  return found || (channels_ && breaks_channel_at_edge(box, design_.canvas, kept.channel, kept.coarsest));
 }
 
 void LegalPositions::settle(NodeMove& move) const {
@@ -115,8 +115,8 @@ void LegalPositions::settle(NodeMove& move) const {
   };
   for (int round = 0; round < kRounds; ++round) {
     const double x = move.x, y = move.y;
-    off_edges(move.x, size.width, design_.canvas.width, kept.channel.x, kept.grid.pitch_x);
-    off_edges(move.y, size.height, design_.canvas.height, kept.channel.y, kept.grid.pitch_y);
+    off_edges(move.x, size.width, design_.canvas.width, kept.channel.x, kept.coarsest.pitch_x);
+    off_edges(move.y, size.height, design_.canvas.height, kept.channel.y, kept.coarsest.pitch_y);
     for_near(move.x, size.width / 2, move.y, size.height / 2, [&](std::size_t i) {
       if (i >= macros_ || node_[i] == move.node) return;
       const HardBox other = placed(i);
@@ -124,11 +124,11 @@ void LegalPositions::settle(NodeMove& move) const {
       const double gap_y = gap_between(move.y, size.height, other.y, other.height);
       const double needed_x = std::max(size.halo_x + other.halo_x, 0.0);
       const double needed_y = std::max(size.halo_y + other.halo_y, 0.0);
-      if (gap_y < 0 && too_narrow(gap_x, needed_x, kept.channel.x, kept.grid.pitch_x)) {
-        const double way = nearer(gap_x, needed_x, kept.channel.x, kept.grid.pitch_x);
+      if (gap_y < 0 && too_narrow(gap_x, needed_x, kept.channel.x, kept.coarsest.pitch_x)) {
+        const double way = nearer(gap_x, needed_x, kept.channel.x, kept.coarsest.pitch_x);
         move.x += move.x > other.x ? way : -way;
-      } else if (gap_x < 0 && too_narrow(gap_y, needed_y, kept.channel.y, kept.grid.pitch_y)) {
-        const double way = nearer(gap_y, needed_y, kept.channel.y, kept.grid.pitch_y);
+      } else if (gap_x < 0 && too_narrow(gap_y, needed_y, kept.channel.y, kept.coarsest.pitch_y)) {
+        const double way = nearer(gap_y, needed_y, kept.channel.y, kept.coarsest.pitch_y);
         move.y += move.y > other.y ? way : -way;
       }
     });
@@ -236,7 +236,7 @@ bool LegalPositions::all_fit() const {
   for (std::size_t i = 0; i < macros_; ++i) {
     if (!movable_[i]) continue;
     const NodeMove here{node_[i], x_[i], y_[i], orientation_[i]};
-    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(placed(i), kept.grid)) return false;
+    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(placed(i), kept.grid_of(node_[i], orientation_[i]))) return false;
     if (!fits(&here, 1)) return false;
   }
   return true;

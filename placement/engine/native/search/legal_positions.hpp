@@ -85,7 +85,7 @@ class LegalPositions {
   // Whether two macros are too close, or break the channel rule.
   bool clash(const HardBox& a, const HardBox& b) const {
     return too_close(a, b, spacing_, design_.canvas.overlap_threshold) ||
-           (channels_ && breaks_channel(a, b, design_.constraints.channel, design_.constraints.grid));
+           (channels_ && breaks_channel(a, b, design_.constraints.channel, design_.constraints.coarsest));
   }
   bool off_limits(const NodeMove& move) const;
   bool fits_with_halos(const NodeMove* moves, int count) const;

@@ -22,7 +22,7 @@ MoveProposer::MoveProposer(const IncrementalCost& cost, const MoveOptions& optio
       design_(cost.design()),
       legal_(design_, options.spacing, options.blockages),
       rotates_(options.rotate),
-      snaps_(design_.constraints.grid.is_set()),
+      snaps_(design_.constraints.snaps()),
       cell_width_(design_.canvas.cell_width()),
       cell_height_(design_.canvas.cell_height()) {
   for (const Move& move : all_moves()) reach.push_back(move.reach);
@@ -89,7 +89,7 @@ void MoveProposer::snap(NodeMove& move) const {
     const double nearest = std::round((at - length / 2 - offset) / pitch);
     return offset + pitch * std::max(first, std::min(nearest, last)) + length / 2;
   };
-  const SnapGrid& grid = design_.constraints.grid;
+  const SnapGrid& grid = design_.constraints.grid_of(move.node, move.orientation);
   move.x = onto(move.x, width(move), design_.canvas.width, grid.pitch_x, grid.offset_x);
   move.y = onto(move.y, height(move), design_.canvas.height, grid.pitch_y, grid.offset_y);
 }

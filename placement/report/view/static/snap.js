@@ -33,7 +33,9 @@ export function haloOf(design, placement, node, axis) {
 //   how: {grid: bool, neighbours: bool, tracks: grid or null}; near: µm within which an edge attracts.
 export function snapped(design, placement, node, centre, how, near) {
   const sides = placement.sides(design, node), result = [...centre];
-  const grid = how.tracks ?? design.grid, pitches = [grid.pitch_x, grid.pitch_y], offsets = [grid.offset_x, grid.offset_y];
+  const own = design.macro_grids.find((one) => one.nodes.includes(node));
+  const grid = how.tracks ?? own?.grids[placement.orientation[node]] ?? design.grid;
+  const pitches = [grid.pitch_x, grid.pitch_y], offsets = [grid.offset_x, grid.offset_y];
   for (const axis of [0, 1]) {
     const half = sides[axis] / 2;
     if (how.neighbours && design.kind[node] === HARD) {

@@ -1,0 +1,1 @@
+"""Placers side by side on frozen suites of designs: `macro-placement benchmark`, and the page made from its results."""

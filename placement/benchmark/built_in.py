@@ -1,0 +1,168 @@
+"""The placers that a name selects, and those of `package.module:callable`; each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from placement.annealing.search import Watch
+from placement.benchmark.run_request import Request
+from placement.config import ConfigError, CostConfig
+from placement.evaluation.placements import has_macro_places
+from placement.evaluation.placers import PLACERS, Job
+from placement.evaluation.settings import CompareConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
+from placement.netlist.load import load
+
+Curve = tuple[tuple[float, float], ...]
+SAVING_SHARE = 0.15
+"""Of the time of a training, left for its end."""
+WATCH_SECONDS = 0.1
+
+
+class Found(NamedTuple):
+    """A placer's placement of a design, and its curve of (CPU seconds since the process began, best chip cost)."""
+
+    design: Design
+    placement: Placement
+    curve: Curve = ()
+
+
+def place(request: Request, folder: Path) -> Found:
+    """What a request's placer finds; raises DesignError or ConfigError where it cannot be used or finds nothing."""
+    if ":" in request.placer:
+        return _own(request)
+    return BUILT_IN[request.placer](request, folder)
+
+
+def _own(request: Request) -> Found:
+    """A callable of the user's: (design, seed, seconds) → a placement."""
+    function = import_placer(request.placer)
+    design = ready(load(request.design))
+    placement = function(design, request.seed, request.left())
+    if not isinstance(placement, Placement):
+        raise DesignError(f"{request.placer}: returned {type(placement).__name__}, instead of a placement.Placement")
+    return Found(design, placement)
+
+
+def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
+    """The callable of `package.module:callable`, looked up in the current folder, too; raises ConfigError."""
+    module, _, name = path.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"placers: {path}: cannot be imported: {error}") from None
+    if not callable(found):
+        raise ConfigError(f"placers: {path}: is {type(found).__name__}, instead of a callable")
+    return found
+
+
+def _compared(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
+    """A placer of `macro-placement compare`."""
+
+    def run(request: Request, folder: Path) -> Found:
+        design = ready(load(request.design))
+        before = time.process_time()
+        config = CompareConfig(
+            design=request.design,
+            placers=(name,),
+            checkpoint=request.checkpoint if name.startswith("policy") else None,
+            time=request.left(),
+            cost=CostConfig(name=cost),
+        )
+        found = PLACERS[name](Job(design, config, request.seed, Watch()))
+        curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
+        return Found(design, found.placement, curve)
+
+    return run
+
+
+def _supplied(request: Request, folder: Path) -> Found:
+    """The placement that came with the design."""
+    design = load(request.design)
+    if not has_macro_places(design):
+        raise DesignError(f"{design.name}: came without a placement of its macros")
+    return Found(design, design.initial)
+
+
+def _one_shot(request: Request, folder: Path) -> Found:
+    """The policy's greedy placement and 16 drawn ones, once: the cheapest."""
+    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
+    from placement.evaluation.settings import SampleConfig
+
+    config = SampleConfig(design=request.design, checkpoint=request.checkpoint, seed=request.seed)
+    policy = policy_from_settings(config)
+    weights = CostConfig().weights()
+    best = cheapest(policy_results(policy.evaluate(request.seed), policy.design, weights), policy.design)
+    assert best.placement is not None and best.costs is not None
+    return Found(policy.design, best.placement, ((time.process_time(), best.costs.total),))
+
+
+def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
+    """PPO on the one design for the time: the best placement of its episodes."""
+
+    def run(request: Request, folder: Path) -> Found:
+        from placement.runtimes.public import train
+
+        settings: dict[str, object] = {"runtime.minutes": request.left() / 60, "ppo.iterations": 100_000}
+        if preset is not None:
+            settings["initial_policy"] = request.checkpoint
+        with _interrupted_after((1 - SAVING_SHARE) * request.seconds):
+            trained = train(
+                request.design, run_dir=folder / "run", seed=request.seed, preset=preset, settings=settings, quiet=True
+            )
+        design = ready(load(request.design))
+        placements = trained.placements()
+        if not placements:
+            raise DesignError(f"{design.name}: no episode placed every macro in {request.seconds:g} s")
+        return Found(design, next(iter(placements.values())))
+
+    return run
+
+
+@contextlib.contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupts this process, as Ctrl-C does, once it has used so many CPU seconds; a training then ends well."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(WATCH_SECONDS):
+            if time.process_time() > seconds:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    watcher = threading.Thread(target=watch, name="CPU time")
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join(timeout=60)
+
+
+BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
+    "supplied": _supplied,
+    "random": _compared("random"),
+    "greedy": _compared("greedy"),
+    "search": _compared("anneal"),
+    "search_proxy": _compared("anneal", cost="proxy"),
+    "mixed_size": _compared("mixed_size"),
+    "zero_shot": _one_shot,
+    "policy": _compared("policy"),
+    "policy+refine": _compared("policy+refine"),
+    "fine_tuned": _trained("base"),
+    "ppo": _trained(None),
+}
+"""The placers by name."""

@@ -1,0 +1,174 @@
+"""`macro-placement benchmark` and `benchmark rescore`: all runs of a suite, and results checked again."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import math
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from placement.benchmark.aggregates import METRICS
+from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
+from placement.benchmark.leaderboard import read_results, summary_table, without_baseline, write_board
+from placement.benchmark.placers_to_run import placers_of
+from placement.benchmark.running import Job, run
+from placement.benchmark.scoring import Judge, broken_rules, costs_of
+from placement.benchmark.suites import SuiteDesign, design_path, read_suite
+from placement.evaluation.placements import read_file
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
+from placement.netlist.files import check_output_folder
+from placement.netlist.load import load
+from placement.report.progress_bar import progress_bars
+from placement.utils.interruption import Interruption
+
+DESIGNS = "designs"
+"""The folder of generated and imported designs, in that of the results."""
+TOLERANCE = 1e-6
+"""Relative difference up to which scores are equal."""
+DEADLINE_SECONDS = 30 * 24 * 3600.0
+"""Wall-clock seconds that all runs together may take before they count as hung."""
+STOPPED = "stopped before all was done; the same command resumes"
+
+
+def benchmark(config: BenchmarkConfig, console: Console) -> None:
+    """Runs every placer on every design with every seed; prints and writes the table, the plots and the page.
+
+    Runs on disk are not repeated, so the same command resumes, and placers, designs and seeds can be added. A design
+    that is missing is reported, and the others run.
+
+    Raises ConfigError and DesignError where the suite, a placer or a folder cannot be used, or nothing could run.
+    """
+    suite = read_suite(config.suite)
+    seconds = config.time if config.time is not None else suite.time
+    placers = placers_of(config, seconds)
+    out = Path(config.out) if config.out is not None else Path("runs") / "benchmark" / suite.title
+    check_output_folder("out", out)
+    designs = _designs(suite.chosen(config.split, config.designs), out, console)
+    total = len(designs) * len(placers) * config.seeds
+    with Interruption() as interruption, progress_bars(console, suite.title) as (bar,):
+        stopped, done = interruption.requested, 0
+        for one, path in designs:
+            jobs = [
+                Job(suite, one, path, placer, seed, out)
+                for seed in range(config.seed, config.seed + config.seeds)
+                for placer in placers
+            ]
+            for result in _run_all(jobs, config, stopped):
+                done += 1
+                bar(done / total, f"{one.name}: {result['placer']}, {result['status']}")
+                if result["status"] != "ok":
+                    what = f"{result['placer']} on {one.name}, seed {result['seed']}"
+                    console.print(f"{what}: {result['status']}: {result['reason']}", soft_wrap=True, markup=False)
+            if stopped.is_set():
+                break
+    if done < total:
+        console.print(STOPPED)
+    names = {one.name for one, _ in designs}
+    results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
+    if not results:
+        raise DesignError("stopped before any run was done; the same command resumes")
+    console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
+    for baseline, left_out in without_baseline(results, METRICS[0]).items():
+        text = f"not in the table: {', '.join(left_out)}; scores are divided by those of {baseline}: add it to placers"
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
+    write_board(out, results, METRICS[0], plots=config.plots)
+    console.print(f"written to {out}", soft_wrap=True)
+
+
+def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list[tuple[SuiteDesign, Path]]:
+    """The designs with their folders; those that are missing are reported. DesignError where all are."""
+    found, missing = [], []
+    for one in chosen:
+        try:
+            found.append((one, design_path(one, out / DESIGNS)))
+        except DesignError as error:
+            missing.append(str(error))
+    if not found:
+        raise DesignError(f"no design can be used: {'; '.join(missing)}")
+    for text in missing:
+        console.print(f"left out: {text}", soft_wrap=True, markup=False, highlight=False)
+    return found
+
+
+def _run_all(jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event) -> list[dict[str, Any]]:
+    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended."""
+    known = [job.known(full=config.full) for job in jobs]
+    waiting = [job for job, result in zip(jobs, known, strict=True) if result is None]
+    found = [result for result in known if result is not None]
+    if not waiting:
+        return found
+    design = ready(load(waiting[0].path))
+    judge = Judge(waiting[0].path, design, full=config.full)
+
+    def work(job: Job) -> dict[str, Any] | None:
+        return None if stopped.is_set() else run(job, config, design, judge, stopped)
+
+    with concurrent.futures.ThreadPoolExecutor(config.parallel, thread_name_prefix="benchmark") as pool:
+        futures = [pool.submit(work, job) for job in waiting]
+        try:
+            for future in concurrent.futures.as_completed(futures, timeout=DEADLINE_SECONDS):
+                if (result := future.result()) is not None:
+                    found.append(result)
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return found
+
+
+def rescore(config: RescoreConfig, console: Console) -> None:
+    """Checks results with their placements again: the design, the legality, the costs; for a pull request.
+
+    Raises DesignError where a result is not what it says.
+    """
+    folder = Path(config.results)
+    results = read_results(folder)
+    if not results:
+        raise DesignError(f"results={folder}: holds no results of macro-placement benchmark")
+    designs: dict[str, tuple[Path, Design]] = {}
+    wrong, checked, without = [], 0, 0
+    with tempfile.TemporaryDirectory() as made:  # nothing of the submitter's is a design
+        for result in results:
+            file = result["file"].parent / result["placement"] if result.get("placement") else None
+            if result["status"] != "ok":
+                continue
+            if file is None or not file.is_file():
+                without += 1
+                continue
+            checked += 1
+            if reason := _difference(result, file, designs, Path(made)):
+                wrong.append(f"{result['file']}: {reason}")
+    console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
+    if wrong:
+        raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))
+
+
+def _difference(
+    result: dict[str, Any], file: Path, designs: dict[str, tuple[Path, Design]], folder: Path
+) -> str | None:
+    """Where a result differs from what its placement gives; None if it does not."""
+    suite = read_suite(result["suite"])
+    if suite.version != result["suite_version"]:
+        return f"is of version {result['suite_version']} of {suite.name}, which has version {suite.version} here"
+    if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
+        return f"{file.name} is another file than the one that was scored"
+    (one,) = suite.chosen("", [result["design"]])
+    if one.name not in designs:
+        path = design_path(one, folder)
+        designs[one.name] = path, ready(load(path))
+    path, design = designs[one.name]
+    placement, _ = read_file(str(file), str(path), design)
+    if broken := broken_rules(design, placement):
+        return f"{file.name} is not legal: {broken}"
+    for name, value in costs_of(design, placement).items():
+        if not math.isclose(value, result["scores"].get(name, math.nan), rel_tol=TOLERANCE):
+            return f"{name} is {value!r}, instead of {result['scores'].get(name)!r}"
+    return None

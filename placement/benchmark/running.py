@@ -1,0 +1,268 @@
+"""Runs of placers, each in a process and a folder of its own: timed, judged, and kept as one JSON file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import gzip
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import placement
+from placement.benchmark.benchmark_config import BenchmarkConfig
+from placement.benchmark.placers_to_run import Placer, arguments, written_placement
+from placement.benchmark.run_request import CURVE_NAME, PLACEMENT_NAME
+from placement.benchmark.scoring import Judge, broken_rules
+from placement.benchmark.suites import Suite, SuiteDesign
+from placement.evaluation.placements import read_file
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import write_placement
+
+SCHEMA = 1
+LATE_SHARE, LATE_SECONDS = 0.1, 5.0
+"""What a run may use beyond its CPU seconds: a share, and seconds in which an interpreter and a design are loaded."""
+WAIT_SHARE, WAIT_SECONDS = 5.0, 120.0
+"""Wall-clock seconds after which a run counts as hung, for each of its CPU seconds, and in addition."""
+POLL_SECONDS = 0.02
+MOST_POINTS = 40
+"""Of a curve that is kept."""
+MOST_REASON = 300
+"""Characters of a reason that is kept."""
+
+
+class Usage(NamedTuple):
+    """How a process ended, and what it used, with the processes that it waited for.
+
+    A negative status is the number of the signal that ended it.
+    """
+
+    status: int
+    cpu_seconds: float
+    wall_seconds: float
+    memory_mb: float
+    hung: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One run: a placer on a design with a seed."""
+
+    suite: Suite
+    one: SuiteDesign
+    path: Path
+    placer: Placer
+    seed: int
+    out: Path
+
+    @property
+    def result(self) -> Path:
+        """The JSON file of the run."""
+        return self.out / self.placer.folder / self.one.name / f"seed{self.seed}.json"
+
+    @property
+    def title(self) -> str:
+        return f"{self.placer.name} on {self.one.name}, seed {self.seed}"
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this run from others."""
+        return {
+            "schema": SCHEMA,
+            "suite": self.suite.name,
+            "suite_version": self.suite.version,
+            "design": self.one.name,
+            "split": self.one.split,
+            "checksum": self.one.checksum,
+            "baseline": self.one.baseline,
+            "placer": self.placer.name,
+            "kind": self.placer.kind,
+            "seconds": self.placer.seconds,
+            "seed": self.seed,
+            "template": self.placer.command,
+        }
+
+    def known(self, *, full: bool) -> dict[str, Any] | None:
+        """The result on disk; None if there is none of this run, or one without the full evaluation that is wanted."""
+        try:
+            result: dict[str, Any] = json.loads(self.result.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        same = all(result.get(key) == value for key, value in self.identity().items())
+        return result if same and (result.get("full") or not full) else None
+
+
+def run(
+    job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event
+) -> dict[str, Any] | None:
+    """Runs a job and keeps its result; None if it was stopped."""
+    scratch = job.out / "work" / job.placer.folder / job.one.name / f"seed{job.seed}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    load = os.getloadavg()[0]
+    result = {**job.identity(), "status": "failed", "reason": None, "full": config.full, "scores": {}, "curve": []}
+    try:
+        words = arguments(job.placer, job.path.absolute(), job.seed, scratch.absolute(), config)
+        usage = run_process(words, scratch, stopped, cpu_seconds=limit_of(job.placer))
+        if usage is None:
+            return None
+        result |= {"cpu_seconds": usage.cpu_seconds, "wall_seconds": usage.wall_seconds, "memory_mb": usage.memory_mb}
+        result["status"], result["reason"] = _ended(usage, job.placer, scratch)
+        if result["status"] == "ok":
+            _judge(job, scratch, design, judge, result)
+    except DesignError as error:
+        result["status"], result["reason"] = "failed", _short(str(error), scratch)
+    result |= {
+        "machine": {**machine(), "load": round(load, 1)},
+        "versions": versions(),
+        "command": _command(job),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    job.result.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(job.result, result_text(result))
+    if result["status"] == "ok":
+        shutil.rmtree(scratch, ignore_errors=True)
+    return result
+
+
+def result_text(result: Mapping[str, Any]) -> str:
+    """A result as JSON, a line for each entry."""
+    lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def limit_of(placer: Placer) -> float:
+    """CPU seconds after which a run is late."""
+    return (1 + LATE_SHARE) * placer.seconds + LATE_SECONDS
+
+
+def run_process(words: list[str], folder: Path, stopped: threading.Event, *, cpu_seconds: float) -> Usage | None:
+    """Runs a process to its end, in a folder that gets its output.
+
+    Each of its processes ends a second after `cpu_seconds`, and all of them at a deadline by the clock on the wall.
+    None once `stopped` is set.
+    """
+    deadline = WAIT_SHARE * cpu_seconds + WAIT_SECONDS
+    words = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(math.ceil(cpu_seconds) + 1), *words]
+    begun = time.monotonic()
+    with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
+        process = subprocess.Popen(
+            words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])},
+        )  # fmt: skip
+        hung, ended, usage = False, 0, None
+        try:
+            while not ended:
+                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+                hung = time.monotonic() - begun > deadline
+                if not ended and (hung or stopped.wait(POLL_SECONDS)):
+                    break
+        finally:
+            _kill(process.pid)
+            if not ended:
+                _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    if stopped.is_set() and not ended:
+        return None
+    assert usage is not None
+    memory = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    seconds = usage.ru_utime + usage.ru_stime
+    return Usage(process.returncode, seconds, time.monotonic() - begun, memory, hung and not ended)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all of it has ended
+        os.killpg(group, signal.SIGKILL)
+
+
+def _ended(usage: Usage, placer: Placer, folder: Path) -> tuple[str, str | None]:
+    """The status that a process's end gives its run, and why."""
+    if usage.cpu_seconds > limit_of(placer) or usage.status == -signal.SIGXCPU:
+        return "late", f"used {usage.cpu_seconds:.1f} CPU-s of {placer.seconds:g}"
+    if usage.hung:
+        return "failed", f"did not end within {usage.wall_seconds:.0f} s, and was killed"
+    if usage.status != 0:
+        lines = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return "failed", _short(f"exit status {usage.status}{': ' + lines[-1] if lines else ''}", folder)
+    return "ok", None
+
+
+def _judge(job: Job, folder: Path, design: Design, judge: Judge, result: dict[str, Any]) -> None:
+    """Reads the placement that a run left, checks it, scores it, and keeps it beside the result."""
+    found, _ = read_file(str(written_placement(folder)), str(job.path), design)
+    broken = broken_rules(design, found)
+    if broken:
+        result["status"] = "illegal"
+        result["reason"] = ", ".join(f"{rule.replace('_', ' ')}: {count}" for rule, count in broken.items())
+    kept = folder / PLACEMENT_NAME
+    write_placement(kept, design, found)
+    found, _ = read_file(str(kept), str(job.path), design)  # as the file has it, which rounds
+    if not broken:
+        result["scores"] = judge.scores(found)
+        result["curve"] = _curve(folder)
+    data = gzip.compress(kept.read_bytes(), 9, mtime=0)
+    target = job.result.with_suffix(".plc.gz")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, data)
+    result |= {"placement": target.name, "placement_sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _curve(folder: Path) -> list[list[float]]:
+    """Falling points of (CPU seconds, best chip cost), at most `MOST_POINTS`."""
+    try:
+        points = json.loads((folder / CURVE_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    falling: list[list[float]] = []
+    for seconds, cost in points:
+        if not falling or cost < falling[-1][1]:
+            falling.append([round(seconds, 3), cost])
+    step = -(-len(falling) // MOST_POINTS) or 1
+    return falling[:-1:step] + falling[-1:]
+
+
+def _command(job: Job) -> str:
+    """The command that repeats the run."""
+    placer = f"placers={job.placer.name}" if job.placer.command is None else "placers=[] commands=…"
+    return (
+        f"macro-placement benchmark suite={job.suite.name} designs={job.one.name} {placer} "
+        f"time={job.placer.seconds:g} seeds=1 seed={job.seed}"
+    )
+
+
+def _short(text: str, folder: Path) -> str:
+    """A reason without the paths of this machine."""
+    for path in (folder.absolute(), Path.cwd(), Path.home()):
+        text = text.replace(f"{path}{os.sep}", "")
+    return text[:MOST_REASON]
+
+
+def machine() -> dict[str, Any]:
+    """The processor, how many of it there are, and the system."""
+    processor = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"processor": processor, "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
+
+
+def versions() -> dict[str, str]:
+    """Of this project, Python, and the libraries that figures depend on."""
+    found = {"macro-placement": placement.__version__, "python": platform.python_version()}
+    return found | {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "jax")}

@@ -1,0 +1,210 @@
+"""Frozen suites: the designs that placers are compared on, with a version, and a checksum of each design.
+
+A suite is a JSON file in `data/`. A change of a design, or of the generator that makes it, needs a new version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placement.netlist.constraints import Constraints, SnapGrid
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.files import read_text
+from placement.netlist.generators.clustered import clustered
+from placement.netlist.generators.shipped import save
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings
+from placement.netlist.load import SEARCH_VARIABLE, fetched_folder, find, load
+from placement.netlist.public_designs import PUBLIC_DESIGNS, PublicDesign
+
+DATA = Path(__file__).resolve().parent / "data"
+SUPPLIED = "supplied"
+KINDS = ("built_in", "clustered", "public")
+_NETLIST_ARRAYS = (
+    "kind", "width", "height", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class SuiteDesign:
+    """A design of a suite.
+
+    Attributes:
+        name: within the suite, and of its folder.
+        kind: of `KINDS`: where it comes from.
+        split: train, validation or test.
+        baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design.
+        checksum: of the content, by `content_checksum`; None: not frozen, for it is imported from the user's own files.
+        options: arguments of the generator.
+        constraints: of the generated design: `halo` and `grid` in µm, `blocked`, the share of each side of the canvas
+            that a blockage in the lower left corner takes.
+    """
+
+    name: str
+    kind: str
+    split: str = "test"
+    baseline: str = SUPPLIED
+    checksum: str | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    constraints: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """Designs under one name; results of different versions are not compared.
+
+    Attributes:
+        name, version, about: what it is.
+        time: CPU seconds of a run by default.
+        designs: of all splits.
+    """
+
+    name: str
+    version: int
+    about: str
+    time: float
+    designs: tuple[SuiteDesign, ...]
+
+    @property
+    def title(self) -> str:
+        """Name and version in one word."""
+        return f"{self.name}-{self.version}"
+
+    def chosen(self, split: str, names: Sequence[str] = ()) -> tuple[SuiteDesign, ...]:
+        """The designs of a split, or those named among all; raises DesignError where there are none."""
+        known = {one.name: one for one in self.designs}
+        for name in names:
+            if name not in known:
+                raise DesignError(f"designs: the suite {self.title} has no {name!r}; it has {', '.join(known)}")
+        found = tuple(known[name] for name in names) or tuple(one for one in self.designs if one.split == split)
+        if not found:
+            raise DesignError(f"split={split}: the suite {self.title} has no design of it")
+        return found
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the project."""
+    return sorted(path.stem for path in DATA.glob("*.json"))
+
+
+def read_suite(name: str) -> Suite:
+    """The suite of a name, or in a file; raises DesignError."""
+    path = DATA / f"{name}.json"
+    if not path.is_file():
+        path = Path(name)
+        if not path.is_file():
+            raise DesignError(f"suite={name}: is neither one of {', '.join(suite_names())} nor a file")
+    try:
+        known = json.loads(read_text(path))
+        designs = tuple(SuiteDesign(**one) for one in known["designs"])
+        suite = Suite(known["name"], int(known["version"]), known["about"], float(known["time"]), designs)
+    except (ValueError, TypeError, KeyError) as error:
+        raise DesignError(f"{path}: is no suite: {error}; docs/how-to/benchmark-suites.md describes one") from None
+    for design in suite.designs:
+        if design.kind not in KINDS:
+            raise DesignError(f"{path}: {design.name}: kind {design.kind!r} must be one of {', '.join(KINDS)}")
+    return suite
+
+
+def content_checksum(design: Design) -> str:
+    """SHA-256 of what placers see: netlist, canvas, initial placement, constraints. Names do not count."""
+    digest = hashlib.sha256()
+    for field in _NETLIST_ARRAYS:
+        values = getattr(design.netlist, field)
+        digest.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes())
+    digest.update(repr(dataclasses.astuple(design.canvas)).encode())
+    for values in (design.initial.x, design.initial.y):
+        digest.update(np.round(values, 3).astype("<f8").tobytes())
+    digest.update(design.initial.orientation.astype("i1").tobytes() + design.initial.fixed.tobytes())
+    digest.update(design.constraints.as_bytes())
+    return digest.hexdigest()
+
+
+def generated(one: SuiteDesign) -> Design:
+    """The design of a generator, with its constraints; raises DesignError where it cannot be."""
+    design = clustered(name=one.name, **one.options)
+    rules, netlist, canvas = one.constraints, design.netlist, design.canvas
+    if not rules:
+        return design
+    none = Constraints.none(netlist.num_nodes)
+    halo = np.zeros((netlist.num_nodes, 2))
+    halo[netlist.hard] = rules.get("halo", 0.0)
+    blocked, pitch = rules.get("blocked", 0.0), rules.get("grid", 0.0)
+    corner = [[0.0, 0.0, round(blocked * canvas.width, 3), round(blocked * canvas.height, 3)]] if blocked else []
+    kept = dataclasses.replace(none, halo=halo, blockages=np.array(corner).reshape(-1, 4), grid=SnapGrid(pitch, pitch))
+    return dataclasses.replace(design, constraints=kept)
+
+
+def design_path(one: SuiteDesign, folder: Path) -> Path:
+    """The folder of a suite's design, made below `folder` if it is not there.
+
+    Raises DesignError where the design is missing, with what brings it, or is not the one that the suite froze.
+    """
+    own = folder / one.name
+    if one.kind == "built_in":
+        own = find(one.name).parent
+    elif one.kind == "clustered":
+        if not own.is_dir():
+            save(own, generated(one))
+    else:
+        own = _public_path(one.name, own)
+    design = load(own)
+    if one.checksum is not None and (found := content_checksum(design)) != one.checksum:
+        raise DesignError(
+            f"{one.name}: is not the design that the suite froze: its content has the checksum {found}, instead of "
+            f"{one.checksum}; remove {own} if it was changed there, or use the version of the project that made the "
+            "suite"
+        )
+    return own
+
+
+def _public_path(name: str, own: Path) -> Path:
+    """Where a public design is, imported from what was fetched if need be."""
+    if own.is_dir():
+        return own
+    try:
+        return find(name).parent
+    except DesignError:
+        pass
+    public = PUBLIC_DESIGNS.get(name)
+    if public is None:
+        raise DesignError(
+            f"{name}: is missing; import it (docs/import.md) to a folder of that name in a folder of {SEARCH_VARIABLE}"
+        )
+    listed = [Path(one) for one in os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep) if one]
+    for place in (fetched_folder(), *listed):
+        if public.importing and all((place / name / file.name).is_file() for file in public.files):
+            _import(public, place / name, own)
+            return own
+    raise DesignError(f"{name}: is missing; macro-placement fetch {name} downloads it ({public.size / 1e6:.1f} MB)")
+
+
+def _import(public: PublicDesign, files: Path, out: Path) -> None:
+    """Imports the files of a public design as `fetch` says it is imported."""
+    from placement.api import import_design  # JAX takes seconds to import
+
+    words, values = public.importing.split(), dict[str, list[str]]()
+    for word in words:
+        if word.startswith("--"):
+            key = word.removeprefix("--")
+            values[key] = []
+        else:
+            values[key].append(word.replace("{}", str(files)))
+    halo = float(values.get("halo", ["0"])[0])
+    settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
+    import_design(
+        lef=values["lef"],
+        def_file=next(iter(values.get("def", [])), None),
+        protobuf=next(iter(values.get("protobuf", [])), None),
+        out=out,
+        settings=settings,
+    )

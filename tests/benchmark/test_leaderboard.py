@@ -1,0 +1,107 @@
+"""The leaderboard of results made up by hand, and the committed page."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placement.benchmark.leaderboard import board, normalised, page, quality_over_time, read_results, without_baseline
+from placement.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+CHIP = "chip_cost"
+
+
+def result(placer: str, design: str, cost: float | None, seed: int = 0, **more: Any) -> dict[str, Any]:
+    """A run that scored `cost`, or failed (None)."""
+    ended = {"status": "late", "reason": "used 9.0 CPU-s of 2", "scores": {}}
+    if cost is not None:
+        ended = {"status": "ok", "reason": None, "scores": {CHIP: cost}}
+    about = {"schema": 1, "suite": "synthetic", "suite_version": 1, "split": "test", "baseline": "base@10"}
+    named = {"placer": placer, "kind": placer.partition("@")[0], "design": design, "seed": seed}
+    return {**about, **named, **ended, "cpu_seconds": 2.0, **more}
+
+
+RESULTS = [
+    *(result("base@10", "test01_20_local", cost, seed) for seed, cost in enumerate((1.0, 2.0, 4.0))),
+    *(result("mine@10", "test01_20_local", cost, seed) for seed, cost in enumerate((1.0, 1.0, None))),
+    result("base@10", "test02_30_mixed_ruled", 10.0),
+    result("mine@10", "test02_30_mixed_ruled", 11.0),
+    result("mine@10", "test03_40_global", 3.0),
+]
+
+
+def test_scores_are_over_the_median_of_the_baseline() -> None:
+    found = normalised(RESULTS, CHIP)
+    assert found["base@10"]["test01_20_local"].tolist() == [0.5, 1.0, 2.0]
+    assert found["mine@10"]["test01_20_local"].tolist() == [0.5, 0.5, math.inf]
+    assert found["mine@10"]["test02_30_mixed_ruled"].tolist() == [1.1]
+    assert "test03_40_global" not in found["mine@10"], "its baseline has no result"
+
+
+def test_designs_without_a_score_of_their_baseline_are_named() -> None:
+    assert without_baseline(RESULTS, CHIP) == {"base@10": ["test03_40_global"]}
+    assert without_baseline(RESULTS[:4], CHIP) == {}
+
+
+def test_a_baseline_may_be_named_without_its_seconds() -> None:
+    results = [{**one, "baseline": "base"} for one in RESULTS]
+    assert normalised(results, CHIP)["base@10"]["test02_30_mixed_ruled"].tolist() == [1.0]
+
+
+def test_the_rows_of_the_board() -> None:
+    first, second = board(RESULTS, CHIP, repetitions=200)
+    assert (first.placer, first.designs, first.runs, first.failed) == ("mine@10", 2, 4, 1)
+    assert first.score.value == pytest.approx((0.5 + 1.1) / 2), "of 0.5, 0.5, 1.1 and infinity the inner two"
+    assert first.better is None
+    assert second.better is not None
+    by_hand = (
+        (0.5 * 2 + 1) / 9 + 1 / 9 + 1 / 9
+    ) / 2 + 1 / 2  # design 1: 0.5 ties twice and beats inf; 1 and 2 beat inf
+    assert second.better.value == pytest.approx(by_hand)
+
+
+def test_a_placer_with_designs_missing_is_below_those_that_have_all() -> None:
+    rows = board([*RESULTS, result("best@1", "test02_30_mixed_ruled", 1.0)], CHIP, repetitions=10)
+    assert [row.placer for row in rows][-1] == "best@1"
+
+
+def test_the_quality_over_time_is_of_what_was_reached() -> None:
+    runs = [
+        result("base@10", "test01_20_local", 2.0, curve=[[1.0, 4.0], [1.5, 3.0]]),
+        result("mine@10", "test01_20_local", 1.0, curve=[], cpu_seconds=3.0),
+    ]
+    times = np.array([0.5, 1.0, 1.7, 2.0, 3.0])
+    assert quality_over_time(runs, "base@10", times).tolist() == [math.inf, 2.0, 1.5, 1.0, 1.0]
+    assert quality_over_time(runs, "mine@10", times).tolist() == [math.inf] * 4 + [0.5]
+    runs.append(result("mine@10", "test01_20_local", None, 1))
+    assert math.isinf(quality_over_time(runs, "mine@10", times)[-1]), "half of the runs failed"
+
+
+def test_the_page_names_what_was_not_run_and_what_failed() -> None:
+    text = page(RESULTS)
+    assert "9 runs on 3 designs." in text and "Not run: `test04_60_local_ruled`, " in text
+    assert "| mine@10 | `test01_20_local` | late | 1 | used 9.0 CPU-s of 2 |" in text
+    assert "| `test03_40_global` | – | 3.0000 |" in text
+    assert "Baseline: base@10. Left out, for it has no score there: `test03_40_global`." in text
+    assert "### Proxy cost" not in text, "no run has one"
+
+
+def test_results_of_other_versions_are_not_compared() -> None:
+    text = page([*RESULTS, result("new@1", "test01_20_local", 1.0, suite_version=2)])
+    assert text.count("## synthetic, version 1, test") == text.count("## synthetic, version 2, test") == 1
+
+
+def test_the_committed_page_is_that_of_the_committed_results() -> None:
+    written = (ROOT / "docs/benchmark.md").read_text(encoding="utf-8")
+    assert written == page(read_results(ROOT / "benchmarks/results")), "run `macro-placement benchmark page`"
+
+
+@pytest.mark.slow
+def test_the_committed_results_are_what_their_placements_give() -> None:
+    """Also those of a pull request."""
+    assert main(["benchmark", "rescore", str(ROOT / "benchmarks/results")]) == 0
