@@ -17,7 +17,7 @@ from placement.annealing.finishing import flip_macros
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
-from placement.evaluation.timing_evaluation import evaluate_timing
+from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
@@ -75,7 +75,9 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             full_evaluation.draw(checked, design, placement, folder, title)
         metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.placed.placement
     if config.timing:
-        timing = evaluate_timing(config.design, design, placement, console, cells=cells)
+        timer = PlacementTimer(config.design, design)
+        timing = timer.evaluate(placement, cells=cells)
+        timer.notes(timing, in_clusters=cells is None, console=console)
         metrics = dataclasses.replace(metrics, timing=timing)
     console.print(metrics_table(metrics, title))
     if metrics.timing is not None:

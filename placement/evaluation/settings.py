@@ -248,6 +248,7 @@ class CompareConfig(AnnealSettings):
         placement: .plc or .def files to compare, besides the placers
         labels: their names in tables and pictures, in the same order; empty: from the files' names
         full: full evaluation of each placement
+        timing: static timing of each placement, as for evaluate
         seeds: runs of each placer, counted from seed
     """
 
@@ -255,6 +256,7 @@ class CompareConfig(AnnealSettings):
     placement: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     full: bool = False
+    timing: bool = False
     seeds: Count = 3
     plots: bool | None = True
 
@@ -274,7 +276,12 @@ class CompareConfig(AnnealSettings):
         names = (*self.labels, *self.chosen)
         if twice := [name for name in names if names.count(name) > 1]:
             raise ConfigError(f"labels: {twice[0]!r} is the name of two placements or placers; no two may be alike")
-        needs = {"full=true": self.full, "placement": self.placement, "placers=mixed_size": self.needs_cells}
+        needs = {
+            "full=true": self.full,
+            "timing=true": self.timing,
+            "placement": self.placement,
+            "placers=mixed_size": self.needs_cells,
+        }
         if self.design is None and any(needs.values()):
             what = next(name for name, needed in needs.items() if needed)
             raise ConfigError(f"{what}: needs design=, also with a checkpoint")
