@@ -55,6 +55,7 @@ def legalise(
     spacing: float = 0.0,
     blockages: Sequence[tuple[float, ...]] = (),
     grid: float = 0.0,
+    thorough: bool = True,
 ) -> Placement:
     """`placement` with its movable hard macros moved as little as possible, so that they are legal.
 
@@ -67,6 +68,7 @@ def legalise(
         spacing: least distance of hard macros from each other and from blockages, where their halos need less.
         blockages: rectangles (left, low, right, high) to keep off, beside the design's.
         grid: lower left corners of movable macros lie on multiples of this; 0: where the design has them.
+        thorough: false: one of the first legal placements that are found, for a start that is annealed.
 
     Example:
         >>> design = placement.load("toy6")
@@ -93,7 +95,7 @@ def legalise(
             return rounded
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     try:
-        found, searched = _least_displaced(boxes), "found no"
+        found, searched = _least_displaced(boxes, thorough=thorough), "found no"
     except Infeasible:  # on a grid, that is of boxes rounded to it
         found, searched = None, "found no" if snaps else "there is no"
     if found is None:
@@ -117,16 +119,16 @@ def legalise(
     return result
 
 
-def _least_displaced(boxes: Boxes) -> Centres | None:
+def _least_displaced(boxes: Boxes, *, thorough: bool) -> Centres | None:
     """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
     if _need_more_than_there_is(boxes):
         raise Infeasible
-    if boxes.channel is not None:
+    if boxes.channel is not None and thorough:
         return _with_channels(boxes)
-    if boxes.movable > MANY:
+    if boxes.movable > MANY or not thorough:
         placed = next((one for order in _orders(boxes) if (one := _nearest(boxes, order)) is not None), None)
-        if placed is not None:
-            return _improved(boxes, placed)
+        if placed is not None or not thorough:
+            return _improved(boxes, placed) if thorough and placed is not None else placed
     found = [in_order(boxes, _off_obstacles(boxes))]
     seen = set[bytes]()
     for order in _orders(boxes) if boxes.movable <= MANY else ():

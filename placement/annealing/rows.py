@@ -94,8 +94,9 @@ class RowPacker:
         placement = design.initial.moved(order, x[order], y[order])
         try:
             return legalise(
-                design, placement, spacing=self._config.spacing_in(design), blockages=self._config.blockages
-            )
+                design, placement, spacing=self._config.spacing_in(design), blockages=self._config.blockages,
+                thorough=False,
+            )  # fmt: skip
         except NoLegalPlacement:
             return None
 

@@ -180,3 +180,15 @@ def test_fixed_macros_and_halos_are_kept_to_where_it_is_nearly_full(seed: int) -
     assert fits(design, legal)
     standing = np.flatnonzero(fixed)
     assert legal.x[standing].tolist() == design.initial.x[standing].tolist()
+
+
+def test_a_start_is_made_legal_without_improving_it(monkeypatch):
+    design = load("clustered40")
+    assert not fits(design, design.initial, spacing=4.0)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a start needs no linear program")
+
+    for name in ("tightened", "in_order", "_improved", "_packed"):
+        monkeypatch.setattr(legaliser, name, never)
+    assert fits(design, legalise(design, design.initial, spacing=4.0, thorough=False), spacing=4.0)
