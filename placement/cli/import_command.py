@@ -35,6 +35,8 @@ class SourceOptions:
         bookshelf: .aux file
         protobuf: Circuit Training's netlist before clustering
         plc: placement file with the canvas of a protobuf without DEF
+        liberty: timing of cells and macros, of one corner, for timing=true; needs a netlist from DEF or Verilog
+        sdc: timing constraints
     """
 
     lef: tuple[str, ...] = ()
@@ -43,13 +45,15 @@ class SourceOptions:
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
+    liberty: tuple[str, ...] = ()
+    sdc: str | None = None
 
     @property
     def files(self) -> ChipFiles:
         """The same for `read_chip`; raises DesignError if they do not make up one chip."""
         return ChipFiles(
             lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
-            plc=self.plc,
+            plc=self.plc, liberty=self.liberty, sdc=self.sdc,
         )  # fmt: skip
 
 
@@ -174,7 +178,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     with phases("writing"):
         write_design(
             config.out, imported, def_data=chip.def_data, positions_data=chip.positions_data,
-            extra={PICTURE_NAME: picture},
+            timing=chip.timing and chip.timing.onto(chip.flat, imported.flat), extra={PICTURE_NAME: picture},
         )  # fmt: skip
     console.print(import_table(imported))
     for line in notice_lines(imported):

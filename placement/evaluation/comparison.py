@@ -20,6 +20,8 @@ from placement.engine.costs import proxy_cost
 from placement.evaluation.placements import check_out, load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
 from placement.evaluation.settings import CompareConfig
+from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.timing import TimingEstimate
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
@@ -65,6 +67,8 @@ FULL_COLUMNS = {
     "seconds": "flat_seconds",
 }
 """With the full evaluation."""
+TIMING_COLUMNS = {"wns, ps": "wns", "tns, ns": "tns_ns"}
+"""With timing, besides."""
 FORMATS = {
     "overflow": ".3%",
     "density_overflow": ".1%",
@@ -72,6 +76,8 @@ FORMATS = {
     "flat_seconds": ",.1f",
     **dict.fromkeys(("flat_wirelength", "routed_wirelength", "best_routed_wirelength", "hot_spots"), ",.0f"),
     "cells_without_place": ",.0f",
+    "wns": ",.0f",
+    "tns_ns": ",.1f",
 }
 """Of a row's numbers that are not written with four decimals."""
 
@@ -118,6 +124,7 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
 
         assert config.design is not None
         evaluations = KeptEvaluations(config.design, design)
+    timer = None if not config.timing else PlacementTimer(config.design or "", design)
     total = len(given) + len(config.chosen) * config.seeds
     entries: list[Entry] = []
     with Interruption() as interruption, progress_bars(console, "") as (bar,):
@@ -129,7 +136,9 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
         for entry in itertools.chain(given, _placed(config, design, folder, stopped=stopped, show=show)):
             full = _evaluated(entry, evaluations if config.full else None, stopped=stopped, show=show)
             if full is not None:
-                entries.append(full)
+                entries.append(full if timer is None else _timed(full, timer))
+    if timer is not None and entries and (timing := entries[0].metrics.timing) is not None:
+        timer.notes(timing, in_clusters=not config.full, console=console)
     if not entries:
         raise DesignError("stopped before any placer was done; the same command resumes")
     optimum = least_wirelength(config, design)
@@ -223,9 +232,21 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
     return outcome
 
 
+def _timed(entry: Entry, timer: PlacementTimer) -> Entry:
+    """With the timing of its cells where the full evaluation placed them, or in their clusters."""
+    placement, cells = entry.outcome.placement, None
+    if entry.metrics.full is not None:
+        from placement.evaluation.full_evaluation import read_drawn
+
+        drawn = read_drawn(entry.folder)
+        cells = timer.with_cells(placement, drawn.x, drawn.y)
+    timing = timer.evaluate(placement, cells=cells)
+    return entry._replace(metrics=dataclasses.replace(entry.metrics, timing=timing))
+
+
 def _about(placer: str, job: Job) -> str:
     """A hash that tells this run from others."""
-    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "labels", "full"}
+    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "labels", "full", "timing"}
     settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -279,6 +300,7 @@ def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict
                 "outside": sum(entry.metrics.legality.outside for entry in own),
                 "seconds": float(np.mean(spent)) if spent else None,
                 **_full_summary([entry.metrics.full for entry in own if entry.metrics.full is not None]),
+                **_timing_summary([entry.metrics.timing for entry in own if entry.metrics.timing is not None]),
             }
         )
         if optimum is not None:
@@ -295,6 +317,16 @@ def _full_summary(found: Sequence[FullMetrics]) -> dict[str, Any]:
     return {**means, "best_routed_wirelength": min(one.routed_wirelength for one in found)}
 
 
+def _timing_summary(found: Sequence[TimingEstimate]) -> dict[str, float]:
+    """The means of the worst negative slack (ps) and the total (ns)."""
+    if not found:
+        return {}
+    return {
+        "wns": float(np.mean([one.wns for one in found])),
+        "tns_ns": float(np.mean([one.tns for one in found]) / 1000),
+    }
+
+
 def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None = None) -> Table:
     """A line per placer; with the gap to `optimum`, as for `summary`, if wirelength is all that counts."""
     weights, is_full = entries[0].metrics.weights, entries[0].metrics.full is not None
@@ -309,6 +341,9 @@ def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None
         columns = {name: key for name, key in columns.items() if name not in ("density", "congest.")}
         columns |= {"gap": "wirelength_gap"}
         caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
+    if entries[0].metrics.timing is not None:
+        columns = columns | TIMING_COLUMNS
+        caption += "; wns, tns: worst and total negative slack before buffering and sizing"
     rows = [[_cell(key, row) for key in columns.values()] for row in summary(entries, optimum)]
     return make_table(list(columns), rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
@@ -331,6 +366,8 @@ def write_comparison(
         {"placer": entry.placer, "seed": entry.seed, "start": entry.outcome.start, **json_object(entry.metrics)}
         for entry in entries
     ]
+    for run in runs:
+        run.pop("timing_paths", None)  # `evaluate` has them
     described = {
         "design": design.name,
         "time": config.time,

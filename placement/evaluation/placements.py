@@ -17,6 +17,7 @@ from placement.annealing.finishing import flip_macros
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
+from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
@@ -25,6 +26,7 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
 from placement.report.placement_metrics import Metrics, json_object, measure, metrics_table, write_macros
+from placement.report.timing_tables import paths_table
 from placement.report.view.faults import NARROW, find_faults
 
 SOFT_PLACER = "analytic"
@@ -64,14 +66,22 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     assert config.design is not None
     metrics = measure(design, placement, weights=config.weights, flat=flat_or_none(find(config.design).parent))
     folder = config.folder(design, Path(name).stem)
+    cells = None
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
 
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
-        metrics = dataclasses.replace(metrics, full=checked.metrics)
+        metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.placed.placement
+    if config.timing:
+        timer = PlacementTimer(config.design, design)
+        timing = timer.evaluate(placement, cells=cells)
+        timer.notes(timing, in_clusters=cells is None, console=console)
+        metrics = dataclasses.replace(metrics, timing=timing)
     console.print(metrics_table(metrics, title))
+    if metrics.timing is not None:
+        console.print(paths_table(metrics.timing))
     if metrics.violations.channels:
         for line in _narrow_gaps(design, placement):
             console.print(line, soft_wrap=True, markup=False, highlight=False)

@@ -104,11 +104,14 @@ class EvaluateConfig(PlacementSettings):
     Attributes:
         soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
         full: full evaluation, for imported designs
+        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
+            otherwise of cells in their clusters
         flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
     full: bool = False
+    timing: bool = False
     flips: bool = False
 
 
@@ -245,6 +248,7 @@ class CompareConfig(AnnealSettings):
         placement: .plc or .def files to compare, besides the placers
         labels: their names in tables and pictures, in the same order; empty: from the files' names
         full: full evaluation of each placement
+        timing: static timing of each placement, as for evaluate
         seeds: runs of each placer, counted from seed
     """
 
@@ -252,6 +256,7 @@ class CompareConfig(AnnealSettings):
     placement: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     full: bool = False
+    timing: bool = False
     seeds: Count = 3
     plots: bool | None = True
 
@@ -271,7 +276,12 @@ class CompareConfig(AnnealSettings):
         names = (*self.labels, *self.chosen)
         if twice := [name for name in names if names.count(name) > 1]:
             raise ConfigError(f"labels: {twice[0]!r} is the name of two placements or placers; no two may be alike")
-        needs = {"full=true": self.full, "placement": self.placement, "placers=mixed_size": self.needs_cells}
+        needs = {
+            "full=true": self.full,
+            "timing=true": self.timing,
+            "placement": self.placement,
+            "placers=mixed_size": self.needs_cells,
+        }
         if self.design is None and any(needs.values()):
             what = next(name for name, needed in needs.items() if needed)
             raise ConfigError(f"{what}: needs design=, also with a checkpoint")

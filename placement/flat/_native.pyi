@@ -63,3 +63,33 @@ def legalise(
     cell_width: np.ndarray,
     cell_height: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+class TimingGraph:
+    """The timing graph of a netlist; see `placement.flat.timing`."""
+
+    def __init__(
+        self,
+        library: dict[str, np.ndarray],
+        *,
+        cell: np.ndarray,
+        instance: np.ndarray,
+        library_pin: np.ndarray,
+        port: np.ndarray,
+        net_start: np.ndarray,
+    ) -> None: ...
+    def facts(self) -> dict[str, Any]: ...
+    def clocks(self, pin: list[int], clock: list[int]) -> tuple[np.ndarray, np.ndarray]: ...
+    def price(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        slew_at: np.ndarray,
+        *,
+        delay_per_um: float,
+        capacitance_per_um: float,
+        most_load: float,
+        stage_delay: float,
+        fanout_ratio: float,
+    ) -> None: ...
+    def delays(self) -> dict[str, np.ndarray]: ...
+    def analyse(self, *, tags: int, groups: int, worst: int, **arrays: Any) -> dict[str, Any]: ...

@@ -11,6 +11,9 @@ class ParseError(ValueError):
 def read_def(data: bytes) -> dict[str, Any]:
     """The sections of a DEF file as columns; see `placement.netlist.formats.def_file`."""
 
+def read_liberty(data: bytes) -> dict[str, Any]:
+    """The timing of a Liberty library as columns; see `placement.netlist.formats.liberty`."""
+
 def read_verilog(data: bytes, masters: list[str], pins: list[list[str]], top: str) -> dict[str, Any]:
     """A flattened netlist as columns; see `placement.netlist.formats.verilog`."""
 

@@ -281,11 +281,16 @@ def _header(design: FlatDesign) -> dict[str, Any]:
         "regions": [_values(region) for region in plan.regions],
         "technology_units": technology.units,
         "technology_grid": technology.manufacturing_grid,
-        "layers": [_values(layer)[:-1] for layer in technology.layers],
+        "layers": [_layer(layer) for layer in technology.layers],
         "sites": [_values(site) for site in technology.sites.values()],
         "masters": [_master(technology.masters[name]) for name in design.master_names if name in technology.masters],
         "arrays": [_values(array) for array in design.arrays],
     }
+
+
+def _layer(layer: RoutingLayer) -> list[Any]:
+    """All but its number, which is its place in the list."""
+    return [value for field, value in vars(layer).items() if field != "number"]
 
 
 def _master(master: Master) -> list[Any]:
@@ -329,8 +334,8 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
 
 def _technology(header: dict[str, Any]) -> Technology:
     layers = (
-        RoutingLayer(name, LayerDirection(direction), pitch_x, pitch_y, width, number)
-        for number, (name, direction, pitch_x, pitch_y, width) in enumerate(header["layers"])
+        RoutingLayer(name, LayerDirection(direction), pitch_x, pitch_y, width, number, *electrical)
+        for number, (name, direction, pitch_x, pitch_y, width, *electrical) in enumerate(header["layers"])
     )
     masters = {}
     for name, kind, subkind, width, height, symmetry, site, *shapes in header["masters"]:

@@ -33,9 +33,11 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, write_flat
 from placement.netlist.formats.bookshelf import read_bookshelf
 from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.formats.def_file import DefFile
 from placement.netlist.formats.plc import read_canvas, write_placement
 from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
+from placement.netlist.formats.timing_files import read_timing_files
 from placement.netlist.formats.verilog_design import read_verilog_def
 from placement.netlist.import_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.load import (
@@ -48,6 +50,7 @@ from placement.netlist.load import (
     design_folder,
 )
 from placement.netlist.macro_arrays import ArraySetting, with_arrays
+from placement.netlist.timing_netlist import TIMING_NAME, TimingNetlist, write_timing
 
 FilePath = str | os.PathLike[str]
 Phase = Callable[[str], AbstractContextManager[Any]]
@@ -69,6 +72,8 @@ class ChipFiles:
         verilog: the netlist, if the DEF file is its floorplan alone; hierarchical or flat.
         protobuf: a flat netlist in Circuit Training's format.
         plc: the placement file whose canvas is the protobuf's floorplan.
+        liberty: the timing of cells and macros, of one corner.
+        sdc: the timing constraints.
 
     Raises:
         DesignError: the files do not make up one chip.
@@ -80,6 +85,8 @@ class ChipFiles:
     protobuf: FilePath | None = None
     plc: FilePath | None = None
     verilog: Sequence[FilePath] = ()
+    liberty: Sequence[FilePath] = ()
+    sdc: FilePath | None = None
 
     def __post_init__(self) -> None:
         for is_wrong, message in (
@@ -90,6 +97,12 @@ class ChipFiles:
             (
                 self.verilog and not (self.def_file and self.lef),
                 "verilog needs a floorplan and the sizes of its masters: give def and lef, too",
+            ),
+            (self.sdc and not self.liberty, "sdc constrains timing, which liberty gives: give liberty, too"),
+            (
+                self.liberty and (self.bookshelf or self.protobuf),
+                "liberty needs a netlist with the cells' pins, which bookshelf and protobuf do not have: give lef and "
+                "def, with nets or verilog",
             ),
             (self.bookshelf and self.protobuf, f"bookshelf and protobuf are two netlists: {_SOURCES}"),
             (not (self.bookshelf or self.protobuf or self.def_file), f"no netlist is given: {_SOURCES}"),
@@ -113,7 +126,16 @@ class ChipFiles:
     @property
     def folders(self) -> list[str]:
         """The folders of the files with a separator, longest first; without the current one."""
-        given = (*self.lef, *self.verilog, self.def_file, self.bookshelf, self.protobuf, self.plc)
+        given = (
+            *self.lef,
+            *self.verilog,
+            *self.liberty,
+            self.sdc,
+            self.def_file,
+            self.bookshelf,
+            self.protobuf,
+            self.plc,
+        )
         folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
         return sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
 
@@ -121,13 +143,15 @@ class ChipFiles:
 class Chip(NamedTuple):
     """What the files of a chip contain: the flat design, the canvas of a `.plc` file, and the files to export into.
 
-    `def_data` and `positions_data` are the unpacked bytes of the DEF and the Bookshelf `.pl` file.
+    `def_data` and `positions_data` are the unpacked bytes of the DEF and the Bookshelf `.pl` file; `timing` is of the
+    flat design as it was read, None without Liberty files.
     """
 
     flat: FlatDesign
     canvas: Canvas | None = None
     def_data: bytes | None = None
     positions_data: bytes | None = None
+    timing: TimingNetlist | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,11 +236,13 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         assert files.def_file is not None
         if files.protobuf:
             flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
-        elif files.verilog:
-            flat, data = read_verilog_def(files.verilog, lefs, files.def_file, name=name, free_macros=free_macros)
+            chip = Chip(flat, def_data=data)
         else:
-            flat, data = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
-        chip = Chip(flat, def_data=data)
+            if files.verilog:
+                flat, file = read_verilog_def(files.verilog, lefs, files.def_file, name=name, free_macros=free_macros)
+            else:
+                flat, file = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
+            chip = _with_timing(Chip(flat, def_data=file.data), file, files)
     flat, folders = chip.flat.freed() if free_macros else chip.flat, files.folders
     # Only where a notice begins with a path: elsewhere the same text may be part of a name.
     notices = tuple(
@@ -224,6 +250,16 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         for notice in flat.notices
     )
     return chip._replace(flat=dataclasses.replace(flat, notices=notices))
+
+
+def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
+    """The chip with the timing that Liberty files give; its sources and notices are those of the flat design, too."""
+    if not files.liberty:
+        return chip
+    timing = read_timing_files(file, chip.flat, files.liberty, files.sdc)
+    flat = chip.flat
+    flat = dataclasses.replace(flat, sources=(*flat.sources, *timing.sources), notices=(*flat.notices, *timing.notices))
+    return chip._replace(flat=flat, timing=timing)
 
 
 def import_flat(
@@ -376,12 +412,14 @@ def write_design(
     *,
     def_data: bytes | None = None,
     positions_data: bytes | None = None,
+    timing: TimingNetlist | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> None:
     """Writes the design folder, whole or not at all, in place of an existing design (`design_folder`).
 
     Nodes without a place are located at the canvas's centre in the first placement. The unpacked bytes of the user's
-    DEF or `.pl` file (`Chip`) are kept for exports; `extra` are further files, name → bytes.
+    DEF or `.pl` file (`Chip`) are kept for exports; `timing` is of the imported flat design (`TimingNetlist.onto`);
+    `extra` are further files, name → bytes.
 
     Raises:
         DesignError: the netlist has a form that the format cannot express.
@@ -394,6 +432,8 @@ def write_design(
         write_placement(made / INITIAL_NAME, design, initial)
         write_constraints(made / CONSTRAINTS_NAME, design.netlist, design.constraints)
         write_flat(made / FLAT_NAME, imported.flat)
+        if timing is not None:
+            write_timing(made / TIMING_NAME, timing)
         out = io.BytesIO()
         np.savez_compressed(out, cluster=clustering.cluster)
         write_whole(made / CLUSTERS_NAME, out.getvalue())

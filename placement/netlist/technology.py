@@ -37,6 +37,8 @@ class RoutingLayer:
         pitch_x, pitch_y: µm between neighbouring wires in x and in y; 0 if the file gives none.
         width: µm, of a wire; 0 if the file gives none.
         number: its index among the routing layers, lowest first.
+        resistance: Ω per µm of a wire of that width; 0 if the file gives none.
+        capacitance: fF per µm of such a wire to what is around it; 0 if the file gives none.
     """
 
     name: str
@@ -45,6 +47,8 @@ class RoutingLayer:
     pitch_y: float
     width: float
     number: int
+    resistance: float = 0.0
+    capacitance: float = 0.0
 
     @property
     def pitch(self) -> float:

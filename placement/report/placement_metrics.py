@@ -30,11 +30,13 @@ from placement.engine.tidiness import Tidiness, tidiness
 from placement.flat.legalisation import MOST_ROWS, MOST_SITES
 from placement.flat.problem import MOST_UTILIZATION
 from placement.flat.row_area import RowArea, RowCounts, free_row_area
+from placement.flat.timing import TimingEstimate
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import DENSITY
 from placement.netlist.spacing_for_cells import SLIVER
+from placement.report.timing_tables import timing_object, timing_rows
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
@@ -106,7 +108,7 @@ class Metrics:
     """A placement's exact costs under `weights`, its overlaps and macros outside the canvas, and violated constraints.
 
     `rows` is the row area that the macros leave, if the flat design is known and has rows; `full` is the full
-    evaluation, if it was requested.
+    evaluation and `timing` the timing estimate, if they were requested.
     """
 
     design: Design
@@ -117,6 +119,7 @@ class Metrics:
     tidiness: Tidiness
     rows: RowArea | None = None
     full: FullMetrics | None = None
+    timing: TimingEstimate | None = None
 
 
 def measure(
@@ -143,7 +146,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: the cost (its name, value and components), wirelength (µm), overlaps, outside, tidiness.
 
     The counts of violated constraints follow if the design has any, the row area if it is known, and the full
-    evaluation if there is one.
+    evaluation and the timing estimate if there are any.
     """
     broken = metrics.violations._asdict() if metrics.design.constraints.any else {}
     return {
@@ -153,6 +156,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
         **{_RULES[field][0]: count for field, count in broken.items()},
         **({} if metrics.rows is None else RowCounts.of(metrics.rows)._asdict()),
         **({} if metrics.full is None else metrics.full._asdict()),
+        **({} if metrics.timing is None else timing_object(metrics.timing)),
     }
 
 
@@ -191,6 +195,10 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         _add_rows(table, RowCounts.of(metrics.rows))
     if metrics.full is not None:
         _add_full(table, metrics.full)
+    if metrics.timing is not None:
+        for row in timing_rows(metrics.timing):
+            table.add_row(*row, style=_ALARM if row[1].startswith("-") and not row[0].startswith(" ") else "")
+        table.add_section()
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
     hard, soft, ports = len(netlist.hard), len(netlist.soft), len(netlist.ports)

@@ -34,8 +34,8 @@ def read_lef_def(
     *,
     name: str | None = None,
     free_macros: bool = False,
-) -> tuple[FlatDesign, bytes]:
-    """A flat design from LEF files and a DEF file with nets, and the DEF file's unpacked bytes.
+) -> tuple[FlatDesign, DefFile]:
+    """A flat design from LEF files and a DEF file with nets, and the DEF file.
 
     Args:
         lefs: technology and library files, in any order.
@@ -52,7 +52,7 @@ def read_lef_def(
     design = flat_design_of(file, technology, name=name)
     design = design.freed() if free_macros else design
     notices = (*technology.notices, *design.notices, *lint(design))
-    return dataclasses.replace(design, sources=(*sources, file.source), notices=notices), file.data
+    return dataclasses.replace(design, sources=(*sources, file.source), notices=notices), file
 
 
 def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:
@@ -309,6 +309,15 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
         weight=nets.weight[used],
         notices=tuple(notices),
     )
+
+
+def connection_offsets(file: DefFile, technology: Technology) -> tuple[np.ndarray, np.ndarray]:
+    """µm, float64 [C] each: where the pins of connections are, from their components' centres in orientation N.
+
+    Raises:
+        DesignError: masters or masters' pins do not exist.
+    """
+    return _connections(file, _masters(file, technology))[:2]
 
 
 def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -261,8 +261,19 @@ class _FileReader:
         if min(pitch) < 0:
             raise words.error(f"layer {name!r}: its pitch must be above 0")
         direction = self.direction(name, fields.get("DIRECTION", []))
-        layer = RoutingLayer(name, direction, pitch[0], pitch[-1], width, number=len(self.layers))
+        electrical = self.electrical(name, fields, width)
+        layer = RoutingLayer(name, direction, pitch[0], pitch[-1], width, len(self.layers), *electrical)
         self.layers.setdefault(name, layer)
+
+    def electrical(self, name: str, fields: Mapping[str, list[str]], width: float) -> tuple[float, float]:
+        """Ω and fF per µm of a wire of µm `width`, from Ω per square, pF per µm² and pF per µm of each edge."""
+        found = []
+        for keyword, unit in (("RESISTANCE", "RPERSQ"), ("CAPACITANCE", "CPERSQDIST"), ("EDGECAPACITANCE", "")):
+            words = fields.get(keyword, [])
+            value = words[1:2] if unit and words[:1] == [unit] else words[:1] if not unit else []
+            found.append(self.words.number(value[0], f"{keyword} of layer {name!r}") if value else 0.0)
+        per_square, per_area, per_edge = found
+        return per_square / width if width else 0.0, 1000 * (per_area * width + 2 * per_edge)
 
     def direction(self, name: str, words: list[str]) -> LayerDirection:
         text = words[0].upper() if words else "NONE"

@@ -30,8 +30,8 @@ def read_verilog_def(
     *,
     name: str | None = None,
     free_macros: bool = False,
-) -> tuple[FlatDesign, bytes]:
-    """A flat design from Verilog and LEF files and the floorplan of a DEF file, and that file's unpacked bytes.
+) -> tuple[FlatDesign, DefFile]:
+    """A flat design from Verilog and LEF files and the floorplan of a DEF file, and that file with the netlist in it.
 
     Args:
         verilogs: the netlist.
@@ -51,7 +51,7 @@ def read_verilog_def(
     design = flat_design_of(merged, technology, name=name or file.design or netlist.top)
     design = design.freed() if free_macros else design
     notices = (*technology.notices, *netlist.notices, *notices, *design.notices, *lint(design))
-    return dataclasses.replace(design, sources=(*sources, *netlist.sources, file.source), notices=notices), file.data
+    return dataclasses.replace(design, sources=(*sources, *netlist.sources, file.source), notices=notices), merged
 
 
 def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology) -> tuple[DefFile, tuple[str, ...]]:

@@ -54,6 +54,7 @@ inline nb::list findings(std::string_view text, const std::vector<Findings>& all
 }
 
 void bind_def(nb::module_& m);
+void bind_liberty(nb::module_& m);
 void bind_verilog(nb::module_& m);
 
 }  // namespace netlist_text

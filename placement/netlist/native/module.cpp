@@ -49,6 +49,7 @@ NB_MODULE(_native, m) {
   m.attr("DENSITY") = placement::kTargetDensity;
   m.attr("CELL_SHARE") = placement::kCellShare;
   bind_def(m);
+  bind_liberty(m);
   bind_verilog(m);
   m.def("empty_share", &empty_share, "width"_a, "height"_a, "columns"_a, "rows"_a, "macro_width"_a,
         "macro_height"_a, "tolerance"_a, nb::call_guard<nb::gil_scoped_release>());

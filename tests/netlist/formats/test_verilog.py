@@ -196,9 +196,9 @@ def test_on_a_floorplan_without_components(tmp_path: Path) -> None:
     (tmp_path / "chip.v").write_text(CHIP)
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(FLOORPLAN)
-    design, data = read_verilog_def([tmp_path / "chip.v"], [tmp_path / "cells.lef"], tmp_path / "chip.def")
+    design, file = read_verilog_def([tmp_path / "chip.v"], [tmp_path / "cells.lef"], tmp_path / "chip.def")
     netlist = design.netlist
-    assert data == FLOORPLAN.encode()
+    assert file.data == FLOORPLAN.encode()
     assert netlist.names == ("p/u[0]", "p/u1", "last", "idle", "grounded", "mem[0]/ram", "in", "out", "q")
     assert netlist.kind.tolist() == [NodeKind.CELL] * 5 + [NodeKind.HARD] + [NodeKind.PORT] * 3
     assert not design.placement.placed[:6].any()

@@ -1,4 +1,4 @@
-// The module: the sums of the electrostatic placer, the router, and rows (bind_rows.cpp).
+// The module: the sums of the electrostatic placer, the router, rows (bind_rows.cpp), and timing (bind_timing.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -14,7 +14,8 @@ using namespace nb::literals;
 
 namespace placement::flat {
 
-void bind_rows(nb::module_& m);  // bind_rows.cpp
+void bind_rows(nb::module_& m);    // bind_rows.cpp
+void bind_timing(nb::module_& m);  // bind_timing.cpp
 
 namespace {
 
@@ -119,7 +120,7 @@ double tree_length(Floats x, Floats y) {
 }  // namespace
 
 NB_MODULE(_native, m) {
-  m.doc() = "Inner sums of the electrostatic placer, the router, and rows. Use them through placement.flat.";
+  m.doc() = "Inner sums of the electrostatic placer, the router, rows, and timing. Use them through placement.flat.";
   m.def("weighted_average", &wirelength_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
@@ -127,6 +128,7 @@ NB_MODULE(_native, m) {
         "gcell_width"_a, "gcell_height"_a, "capacity"_a, "rounds"_a);
   m.def("tree_length", &tree_length, "x"_a, "y"_a);
   bind_rows(m);
+  bind_timing(m);
 }
 
 }  // namespace placement::flat

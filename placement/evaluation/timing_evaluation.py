@@ -1,0 +1,68 @@
+"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters.
+
+Axis legend: M standard cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+
+from placement.flat.correspondence import cells_in_clusters, macros_on_flat
+from placement.flat.timing import TimingEstimate, TimingEvaluator
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import read_flat
+from placement.netlist.load import clusters_or_none, find
+from placement.netlist.timing_netlist import read_timing
+
+
+class PlacementTimer:
+    """Times placements of the clustered design called `name`.
+
+    Raises:
+        DesignError: the design was imported without Liberty files, or has no clock.
+    """
+
+    def __init__(self, name: str, design: Design) -> None:
+        folder = find(name).parent
+        self._name, self._design, self._flat = name, design, read_flat(folder)
+        self._cluster = clusters_or_none(folder, self._flat)
+        self._evaluator = TimingEvaluator(read_timing(folder), self._flat)
+
+    def evaluate(self, placement: Placement, *, cells: Placement | None = None) -> TimingEstimate:
+        """The timing of a placement of the clustered design.
+
+        Args:
+            placement: its hard macros are read, and its soft ones without `cells`.
+            cells: a placement of the flat netlist with all cells; None: each cell is in its cluster.
+
+        Raises:
+            DesignError: the cells are in no clusters.
+        """
+        if cells is None:
+            if not (self._cluster >= 0).any():
+                raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
+            cells = cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
+        return self._evaluator.evaluate(cells)
+
+    def with_cells(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
+        """A placement of the flat netlist: the macros of one of the clustered design, and cells at x, y.
+
+        These are µm from the canvas's lower left corner, [M] each.
+        """
+        core = self._flat.floorplan.core
+        macros = macros_on_flat(self._flat, self._design.netlist, placement)
+        return macros.moved(self._flat.cells, x + core.x_low, y + core.y_low)
+
+    def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
+        """Prints what is unusual about an estimate, and how its wires were priced."""
+        wires = self._evaluator.timing.wires
+        notes = ["cells are timed in their clusters; full=true places them first"] if in_clusters else []
+        notes += found.notices
+        notes.append(
+            f"wires are priced as if repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
+            f"capacitance: {wires.source})"
+        )
+        for note in notes:
+            console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)

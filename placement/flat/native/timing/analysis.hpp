@@ -1,0 +1,83 @@
+// Arrival and required times by launching tag, and the slack of every pin.
+//
+// A tag is what paths have in common: the clock edge that launches them, and the exceptions that their startpoints match.
+// Times are ps from the clock's zero; a capture time has latency, uncertainty and exceptions in it already.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "delays.hpp"
+#include "graph.hpp"
+#include "library.hpp"
+
+namespace placement::flat::timing {
+
+// What begins a path: vertex, tag, ps.
+struct Launch {
+  std::int32_t vertex, tag;
+  float time;
+};
+
+// A port at which paths end: `edge` is the clock edge (2 × clock + falling) that captures, `delay` ps before it.
+struct PortCheck {
+  std::int32_t pin, edge;
+  float delay[2];
+};
+
+struct Constraints {
+  std::int32_t tags, groups, edges;  // groups of endpoints; edges are twice as many as clocks
+  std::vector<Launch> launches;
+  std::vector<PortCheck> ports;
+  const float* capture;         // [tags, groups, edges]; infinite: no such check
+  const std::int32_t* group;    // [pins], of endpoints
+  const std::uint32_t* plain;   // [pins], clocks that reach them (`Graph::spread_clocks`)
+  const std::uint32_t* inverted;
+  const float* edge_time;       // [edges], in the first period
+  const float* edge_offset;     // [edges], from there to when registers are captured: latency less uncertainty
+  const float* period;          // [edges / 2]
+  const std::int32_t* tag_of_edge;  // [edges], the tag of what it launches without exceptions; -1: none
+};
+
+struct Endpoint {
+  std::int32_t pin, tag, start;  // the vertex at which the worst path to the pin ends, its tag, its startpoint's vertex
+  float slack;
+};
+
+class Analysis {
+ public:
+  // `library`, `netlist`, `graph`, `delays` and what `constraints` points at must outlive it.
+  Analysis(const Library& library, const Graph& graph, const Delays& delays, const Constraints& constraints);
+
+  std::vector<float> arrival, required, slack;  // [pins], of the worst path through each; slack infinite: none
+  std::vector<Endpoint> endpoints;              // those with a path, in the order of their pins
+  bool has_settled = true;                      // false where the time that latches borrow still grew
+
+  // The vertices of the worst path to an endpoint, from its startpoint.
+  std::vector<std::int32_t> path(const Endpoint& end) const;
+  float arrival_at(std::int32_t tag, std::int32_t vertex) const { return times_[static_cast<std::size_t>(tag)].arrival[static_cast<std::size_t>(vertex)]; }
+
+ private:
+  struct Times {
+    std::vector<float> arrival, required, borrowed;  // [vertices]; `borrowed` is empty where no latch lends
+    std::vector<std::int32_t> start;                 // [vertices]
+  };
+
+  void propagate(std::int32_t tag);
+  bool borrow();
+  void check();
+  void require(std::int32_t tag);
+  template <typename Visit>
+  void each_capture(const Check& check, std::int32_t tag, Visit visit) const;
+  float open_time(std::int32_t edge) const;
+  void end(std::int32_t tag, std::int32_t vertex, float limit, float slack);
+
+  const Library& library_;
+  const Graph& graph_;
+  const Delays& delays_;
+  const Constraints& constraints_;
+  std::vector<Times> times_;
+  std::vector<Endpoint> worst_;  // [pins]
+};
+
+}  // namespace placement::flat::timing

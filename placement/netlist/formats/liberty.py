@@ -1,0 +1,59 @@
+"""Reader of Liberty files (NLDM): the timing of cells and macros."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.netlist import _native
+from placement.netlist.errors import SHOWN, DesignError, listing
+from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.timing_library import TimingLibrary, merged
+
+
+class LibertyFiles(NamedTuple):
+    """What Liberty files contain.
+
+    Attributes:
+        library: all cells.
+        time_unit: ps, of the first file: SDC files without `set_units` use it.
+        sources: the files.
+        notices: what was left out or assumed.
+    """
+
+    library: TimingLibrary
+    time_unit: float
+    sources: tuple[SourceFile, ...]
+    notices: tuple[str, ...]
+
+
+def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
+    """Liberty files of one corner, plain or gzipped; of two definitions of a cell the first holds.
+
+    Raises:
+        DesignError: with file and line; a file is cut, a table does not fit its indices, a unit is missing or unknown.
+    """
+    libraries, sources, notices, time_units = [], [], list[str](), list[float]()
+    for path in paths:
+        data, source = read_bytes(path)
+        try:
+            found = _native.read_liberty(data)
+        except _native.ParseError as error:
+            line, _, message = str(error).partition(":")
+            raise DesignError.at(path, int(line), message) from None
+        sources.append(source)
+        notices += [listing(path, *finding) for finding in found["notices"]]
+        time_units.append(found["time_unit"])
+        for column in found.values():
+            if isinstance(column, np.ndarray):
+                column.setflags(write=False)
+        columns = {name: found[name] for name in TimingLibrary.array_names()}
+        libraries.append(TimingLibrary(cells=tuple(found["cells"]), pins=tuple(found["pins"]), **columns))
+    library, twice = merged(libraries)
+    if twice:
+        what = "cells that several Liberty files define, of which the first counts"
+        notices.append(listing(paths[0], what, len(twice), [(0, name) for name in twice[:SHOWN]]))
+    return LibertyFiles(library, time_units[0], tuple(sources), tuple(notices))

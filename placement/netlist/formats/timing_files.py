@@ -1,0 +1,166 @@
+"""The timing netlist of a chip from its DEF (with the netlist), LEF, Liberty and SDC files.
+
+Axis legend: M components, C connections of nets, P pins that are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.netlist.errors import SHOWN, listing
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.formats.def_design import SUPPLY, connection_offsets
+from placement.netlist.formats.def_file import DIRECTIONS, DefFile
+from placement.netlist.formats.liberty import LibertyFiles, read_liberty
+from placement.netlist.formats.sdc import DesignObjects, read_sdc
+from placement.netlist.formats.verilog import plain
+from placement.netlist.repeaters import wire_model
+from placement.netlist.timing_constraints import TimingConstraints
+from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FALLING, SETUP_RISING, TimingLibrary
+from placement.netlist.timing_netlist import TimingNetlist
+
+FilePath = str | os.PathLike[str]
+
+
+def read_timing_files(
+    file: DefFile, flat: FlatDesign, liberty: Sequence[FilePath], sdc: FilePath | None
+) -> TimingNetlist:
+    """The timing netlist of a flat design that was read from `file`.
+
+    Args:
+        file: components, pins and nets.
+        flat: the design of this file, before macros are joined to arrays.
+        liberty: the libraries of one corner.
+        sdc: the constraints; None: the design has no clock.
+
+    Raises:
+        DesignError: as `read_liberty`, `read_sdc` and `wire_model`.
+    """
+    files = read_liberty(liberty)
+    library, components = files.library, file.components
+    index = {name: cell for cell, name in enumerate(library.cells)}
+    of_master = np.array([index.get(name, -1) for name in components.masters] + [-1], dtype=np.int64)
+    used = np.unique(of_master[of_master >= 0])
+    wires = wire_model(library, flat.technology.layers)
+    library = library.only(used)
+    cell_of_master = np.where(of_master >= 0, np.searchsorted(used, of_master), -1)
+    cell = cell_of_master[components.master].astype(np.int32)
+    pins = _kept_pins(file)
+    component, pin = file.nets.component[pins], file.nets.pin[pins]
+    offset_x, offset_y = (offsets[pins] for offsets in connection_offsets(file, flat.technology))
+    library_pin = _library_pins(file, library, cell_of_master, component=component, pin=pin)
+    is_port = component < 0
+    port_node = np.cumsum(~np.isin(file.pins.use, SUPPLY)) - 1 + len(components.names)
+    direction = file.pins.direction[np.where(is_port, pin, 0)] if len(file.pins.names) else np.zeros(len(pins))
+    inputs = (DIRECTIONS.index("INPUT"), DIRECTIONS.index("INOUT"))
+    node = np.where(is_port, port_node[np.where(is_port, pin, 0)] if len(port_node) else -1, component)
+    of_net = np.repeat(np.arange(len(file.nets.start) - 1), np.diff(file.nets.start))[pins]
+    counts = np.bincount(of_net, minlength=len(file.nets.start) - 1)
+    constraints = TimingConstraints()
+    notices, sources = list(files.notices), list(files.sources)
+    if sdc is not None:
+        constraints, source = read_sdc(sdc, _objects(file), time_unit=files.time_unit)
+        sources.append(source)
+    return TimingNetlist(
+        library=library,
+        cell=cell,
+        instance=component.astype(np.int32),
+        library_pin=library_pin,
+        port=np.where(is_port, np.where(np.isin(direction, inputs), 1, 2), 0).astype(np.int8),
+        net_start=np.concatenate(([0], np.cumsum(counts[counts > 0]))).astype(np.int32),
+        node=node.astype(np.int32),
+        dx=offset_x.astype(np.float32),
+        dy=offset_y.astype(np.float32),
+        members={},
+        constraints=constraints,
+        wires=wires,
+        sources=tuple(sources),
+        notices=(*notices, *_unknown(file, of_master), *constraints.notices, *_suspicious(constraints, files, sdc)),
+    )
+
+
+def _kept_pins(file: DefFile) -> np.ndarray:
+    """int64 [P]: the connections of signal nets with two or more."""
+    nets = file.nets
+    degree = np.diff(nets.start)
+    net = np.repeat(np.arange(len(degree)), degree)
+    supply_pin = (nets.component < 0) & np.isin(file.pins.use, SUPPLY)[np.where(nets.component < 0, nets.pin, 0)]
+    taken = ~np.isin(nets.use, SUPPLY)[net] & ~supply_pin
+    return np.flatnonzero(taken & (np.bincount(net[taken], minlength=len(degree)) >= 2)[net])
+
+
+def _library_pins(
+    file: DefFile, library: TimingLibrary, cell_of_master: np.ndarray, *, component: np.ndarray, pin: np.ndarray
+) -> np.ndarray:
+    """int32 [P]: each connection's pin in the library, -1 where it is a port or unknown."""
+    found = np.full(len(pin), -1, dtype=np.int32)
+    inner = np.flatnonzero(component >= 0)
+    width = max(len(file.nets.pins), 1)
+    master = file.components.master[component[inner]].astype(np.int64)
+    pairs, member = np.unique(master * width + pin[inner], return_inverse=True)
+    of_pair = np.full(len(pairs), -1, dtype=np.int32)
+    index: dict[int, dict[str, int]] = {}
+    for place, pair in enumerate(pairs.tolist()):
+        of_master, of_pin = divmod(pair, width)
+        cell = int(cell_of_master[of_master])
+        if cell >= 0:
+            if cell not in index:
+                index[cell] = library.pin_index(cell)
+            of_pair[place] = index[cell].get(plain(file.nets.pins[of_pin]), -1)
+    found[inner] = of_pair[member.reshape(-1)]
+    return found
+
+
+def _objects(file: DefFile) -> DesignObjects:
+    directions = {"INPUT": 1, "OUTPUT": 2, "INOUT": 3}
+    ports = {
+        name: directions.get(DIRECTIONS[direction], 3)
+        for name, direction, use in zip(
+            file.pins.names, file.pins.direction.tolist(), file.pins.use.tolist(), strict=True
+        )
+        if use not in SUPPLY
+    }
+    pins: dict[int, set[str]] = {}
+    inner = file.nets.component >= 0
+    for component, pin in zip(file.nets.component[inner].tolist(), file.nets.pin[inner].tolist(), strict=True):
+        pins.setdefault(component, set()).add(file.nets.pins[pin])
+    number = {name: component for component, name in enumerate(file.components.names)}
+    return DesignObjects(ports, file.components.names, lambda cell: sorted(pins.get(number[cell], ())))
+
+
+def _unknown(file: DefFile, of_master: np.ndarray) -> list[str]:
+    """A notice of masters without timing."""
+    missing = np.flatnonzero(of_master[:-1] < 0)
+    if not len(missing):
+        return []
+    first = [(0, file.components.masters[master]) for master in missing[:SHOWN].tolist()]
+    return [
+        listing(file.path, "masters are in no Liberty file: no path begins, ends or passes there", len(missing), first)
+    ]
+
+
+def _suspicious(constraints: TimingConstraints, files: LibertyFiles, sdc: FilePath | None) -> list[str]:
+    """A notice if a clock's period is shorter than any register's own delay: its unit is another, then."""
+    library = files.library
+    checks = np.isin(library.arc_kind, (SETUP_RISING, SETUP_FALLING))
+    edges = np.isin(library.arc_kind, (RISING_EDGE, FALLING_EDGE))
+    if not constraints.clocks or not checks.any() or not edges.any():
+        return []
+    tables = library.arc_tables.reshape(-1, 4)[edges][:, 0]
+    tables = tables[tables >= 0]
+    least = min(_least(files, table) for table in tables.tolist())
+    return [
+        f"{sdc}: clock {clock.name!r} has a period of {clock.period:g} ps, less than the {least:.3g} ps of the fastest "
+        f"register alone: are its times in another unit than {files.time_unit:g} ps (set_units -time)?"
+        for clock in constraints.clocks
+        if clock.period < least
+    ]
+
+
+def _least(files: LibertyFiles, table: int) -> float:
+    library = files.library
+    down, across, begin = int(library.rows[table]), int(library.columns[table]), int(library.offset[table])
+    return float(library.numbers[begin + down + across : begin + down + across + down * across].min())

@@ -1,0 +1,196 @@
+"""What timing needs of a design: the pins of its cells with their places, the library, the constraints; and its file.
+
+Axis legend: I instances, P pins (the connections of nets, net by net), E nets. Lengths in µm, times in ps, loads in fF.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placement.netlist.errors import DesignError
+from placement.netlist.files import SourceFile, write_whole
+from placement.netlist.flat_design import FlatDesign, read_npz
+from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
+from placement.netlist.timing_library import TimingLibrary
+
+TIMING_NAME = "timing.npz"
+_FORMAT_VERSION = 1
+_ARRAYS = ("cell", "instance", "library_pin", "port", "net_start", "node", "dx", "dy")
+
+
+@dataclasses.dataclass(frozen=True)
+class WireModel:
+    """Wires as optimally repeated ones.
+
+    Attributes:
+        delay_per_um: ps, of a repeated wire.
+        capacitance_per_um: fF.
+        resistance_per_um: Ω.
+        most_load: fF, that a driver sees at most: the first segment of a repeated wire and its repeater's input.
+        stage_delay: ps, of a repeater with its segment.
+        segment: µm between repeaters.
+        fanout_ratio: what a repeater drives over what drives it, above 1.
+        repeater: the name of the buffer.
+        source: where resistance and capacitance come from, a sentence.
+    """
+
+    delay_per_um: float
+    capacitance_per_um: float
+    resistance_per_um: float
+    most_load: float
+    stage_delay: float
+    segment: float
+    fanout_ratio: float
+    repeater: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TimingNetlist:
+    """The pins of a flat design and what is known of their timing.
+
+    Attributes:
+        library: the timing of the masters that the design uses.
+        cell: int32 [I], the instance's cell in the library; -1: the library does not have it.
+        instance: int32 [P]; -1: a port.
+        library_pin: int32 [P]; -1: a port, or not in the library.
+        port: int8 [P], of a port 1: it drives its net (an input), 2: it is driven; of others 0.
+        net_start: int32 [E+1]; net e has the pins `net_start[e]:net_start[e+1]`.
+        node: int32 [P], in the flat design.
+        dx, dy: float32 [P], µm from the node's centre in orientation N.
+        members: instances whose node is an array → their names; others are named as their nodes.
+        constraints: clocks and the like.
+        wires: how wires are priced.
+        sources: the Liberty and SDC files.
+        notices: what was unusual, assumed or left out.
+    """
+
+    library: TimingLibrary
+    cell: np.ndarray
+    instance: np.ndarray
+    library_pin: np.ndarray
+    port: np.ndarray
+    net_start: np.ndarray
+    node: np.ndarray
+    dx: np.ndarray
+    dy: np.ndarray
+    members: dict[int, str]
+    constraints: TimingConstraints
+    wires: WireModel
+    sources: tuple[SourceFile, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def onto(self, before: FlatDesign, after: FlatDesign) -> TimingNetlist:
+        """The same for `after`, in which arrays have taken the place of some of the macros of `before`."""
+        if not after.arrays:
+            return self
+        index = {name: node for node, name in enumerate(after.netlist.names)}
+        shift = np.zeros((2, before.netlist.num_nodes))
+        node_of = np.array([index.get(name, -1) for name in before.netlist.names], dtype=np.int32)
+        own = {name: node for node, name in enumerate(before.netlist.names)}
+        joined: dict[int, str] = {}
+        for array in after.arrays:
+            for name, dx, dy in zip(array.names, array.dx.tolist(), array.dy.tolist(), strict=True):
+                node_of[own[name]] = array.node
+                shift[:, own[name]] = dx, dy
+                joined[own[name]] = name
+        of_instance = self.instance_nodes()
+        members = {int(one): joined[node] for one, node in enumerate(of_instance.tolist()) if node in joined}
+        return dataclasses.replace(
+            self,
+            node=node_of[self.node],
+            dx=(self.dx + shift[0, self.node]).astype(np.float32),
+            dy=(self.dy + shift[1, self.node]).astype(np.float32),
+            members=members,
+        )
+
+    def instance_nodes(self) -> np.ndarray:
+        """int32 [I]: the node of each instance; -1 if no net joins it."""
+        nodes = np.full(len(self.cell), -1, dtype=np.int32)
+        inner = self.instance >= 0
+        nodes[self.instance[inner]] = self.node[inner]
+        return nodes
+
+    def pin_name(self, pin: int, flat: FlatDesign) -> str:
+        """A pin as `cell/pin`, or a port by its name."""
+        instance = int(self.instance[pin])
+        if instance < 0:
+            return flat.netlist.names[self.node[pin]]
+        name = self.members.get(instance, flat.netlist.names[self.node[pin]])
+        library_pin = int(self.library_pin[pin])
+        return f"{name}/{self.library.pins[library_pin]}" if library_pin >= 0 else name
+
+
+def write_timing(path: str | os.PathLike[str], timing: TimingNetlist) -> None:
+    """Writes a timing netlist, entirely or not at all; raises OSError."""
+    header = {
+        "form": _FORMAT_VERSION,
+        "cells": timing.library.cells,
+        "pins": timing.library.pins,
+        "members": timing.members,
+        "constraints": dataclasses.asdict(timing.constraints),
+        "wires": dataclasses.asdict(timing.wires),
+        "sources": [dataclasses.astuple(source) for source in timing.sources],
+        "notices": timing.notices,
+    }
+    arrays = {f"library_{name}": column for name, column in timing.library.arrays().items()}
+    arrays |= {name: getattr(timing, name) for name in _ARRAYS}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    write_whole(path, out.getvalue())
+
+
+def read_timing(folder: str | os.PathLike[str]) -> TimingNetlist:
+    """The timing netlist in a design's folder; raises DesignError if there is none or it is damaged."""
+    path = Path(folder) / TIMING_NAME
+    if not path.is_file():
+        raise DesignError(
+            f"{folder} has no timing ({TIMING_NAME}): import the design again with --liberty and --sdc, from DEF with "
+            "nets or from Verilog"
+        )
+    arrays = read_npz(path, "timing netlist")
+    try:
+        header = json.loads(arrays["header"].tobytes())
+        if header["form"] != _FORMAT_VERSION:
+            raise DesignError(f"{path}: is of form {header['form']}; this version reads form {_FORMAT_VERSION}")
+        library = TimingLibrary(
+            cells=tuple(header["cells"]),
+            pins=tuple(header["pins"]),
+            **{name: arrays[f"library_{name}"] for name in TimingLibrary.array_names()},
+        )
+        return TimingNetlist(
+            library=library,
+            **{name: arrays[name] for name in _ARRAYS},
+            members={int(instance): name for instance, name in header["members"].items()},
+            constraints=_constraints(header["constraints"]),
+            wires=WireModel(**header["wires"]),
+            sources=tuple(SourceFile(*source) for source in header["sources"]),
+            notices=tuple(header["notices"]),
+        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DesignError):
+            raise
+        raise DesignError(f"{path}: no timing netlist, or a damaged file: {error}") from None
+
+
+def _constraints(header: dict[str, Any]) -> TimingConstraints:
+    def objects(found: list[list[str]]) -> tuple[Object, ...]:
+        return tuple(Object(*one) for one in found)  # type: ignore[arg-type]
+
+    return TimingConstraints(
+        clocks=tuple(Clock(**(one | {"sources": objects(one["sources"])})) for one in header["clocks"]),
+        inputs=tuple(PortDelay(**one) for one in header["inputs"]),
+        outputs=tuple(PortDelay(**one) for one in header["outputs"]),
+        exceptions=tuple(
+            PathException(one["cycles"], objects(one["begins"]), objects(one["ends"])) for one in header["exceptions"]
+        ),
+        notices=tuple(header["notices"]),
+    )

@@ -1,0 +1,63 @@
+"""The figures of a timing estimate: rows for people, a JSON object for programs. Times in ps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+from placement.flat.timing import TimingEstimate, TimingPath
+
+SHOWN_PATHS = 5
+_END = 44  # letters of a name that a table shows
+
+
+def timing_object(found: TimingEstimate) -> dict[str, Any]:
+    """What programs read: `wns` and `tns` (ps, at most 0), endpoints, groups, the worst paths, CPU seconds."""
+    return {
+        "wns": found.wns,
+        "tns": found.tns,
+        "endpoints": found.total.endpoints,
+        "failing_endpoints": found.total.failing,
+        "timing_groups": {name: vars(group) for name, group in found.groups.items()},
+        "timing_paths": [_path_object(path) for path in found.paths],
+        "timing_seconds": found.seconds,
+    }
+
+
+def _path_object(path: TimingPath) -> dict[str, Any]:
+    named = {name: getattr(path, name) for name in ("slack", "group", "start", "end", "launch", "macros", "wire")}
+    return {**named, "length": path.length, "pins": len(path.pins)}
+
+
+def timing_rows(found: TimingEstimate) -> Iterator[tuple[str, str, str]]:
+    """Name, value and meaning of the figures."""
+    total = found.total
+    yield "worst slack", f"{total.wns:,.0f}", f"ps; {total.failing:,} of {total.endpoints:,} endpoints fail"
+    yield (
+        "total negative slack",
+        f"{total.tns / 1000:,.1f}",
+        f"ns, unsized; {found.seconds:.2f} CPU seconds",
+    )
+    for name, group in found.groups.items():
+        meaning = f"ps; {group.tns / 1000:,.1f} ns in {group.failing:,} of {group.endpoints:,} endpoints"
+        yield f"  {name}", f"{group.wns:,.0f}", meaning
+
+
+def paths_table(found: TimingEstimate) -> Table:
+    """The worst paths, for a rich console."""
+    table = Table(title="worst paths, one per endpoint", title_justify="left", title_style="bold")
+    for name, justify in (("slack", "right"), ("wires", "right"), ("length", "right"), ("pins", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("from", overflow="fold")
+    table.add_column("to", overflow="fold")
+    for path in found.paths[:SHOWN_PATHS]:
+        ends = (_shortened(path.start), _shortened(path.end))
+        numbers = (f"{path.slack:,.0f} ps", f"{path.wire:,.0f} ps", f"{path.length:,.0f} µm", f"{len(path.pins)}")
+        table.add_row(*numbers, *ends)
+    return table
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _END else f"…{name[1 - _END :]}"

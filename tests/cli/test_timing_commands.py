@@ -1,0 +1,68 @@
+"""From Verilog, LEF, DEF, Liberty and SDC files to the timing of a placement, on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement.cli.main import main
+from tests.support.small_timing import DEF, LEF, LIBERTY, SDC, VERILOG
+
+
+def imported(folder: Path, *words: str) -> int:
+    for name, text in {
+        "chip.v": VERILOG,
+        "chip.lef": LEF,
+        "chip.def": DEF,
+        "chip.lib": LIBERTY,
+        "chip.sdc": SDC,
+    }.items():
+        (folder / name).write_text(text)
+    files = [word for name in ("lef", "def") for word in (f"--{name}", str(folder / f"chip.{name}"))]
+    files += ["--verilog", str(folder / "chip.v"), "--columns", "2", "--rows", "2", "--parts", "2"]
+    return main(["import", *files, "--out", str(folder / "chip"), *words])
+
+
+def test_import_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "chip.sdc")) == 0
+    source = json.loads((tmp_path / "chip/source.json").read_text())
+    assert [file["name"] for file in source["files"]][-2:] == ["chip.lib", "chip.sdc"]
+    capsys.readouterr()
+    assert main(["evaluate", f"design={tmp_path / 'chip'}", "timing=true", "json=true"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out.splitlines()[-1])
+    # Nothing fails at 200 ps; the wire from the memory to the register beside it decides.
+    assert (found["wns"], found["tns"], found["endpoints"], found["failing_endpoints"]) == (0.0, 0.0, 6, 0)
+    assert found["timing_paths"][0]["start"] == "ram/CK" and found["timing_paths"][0]["macros"] == ["ram"]
+    assert found["timing_groups"]["from macros"]["endpoints"] == 1
+    assert "worst paths, one per endpoint" in out and "cells are timed in their clusters" in out
+
+
+def test_without_liberty_there_is_no_timing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path) == 0
+    assert main(["evaluate", f"design={tmp_path / 'chip'}", "timing=true"]) == 2
+    assert "import the design again with --liberty and --sdc" in capsys.readouterr().err
+
+
+def test_constraints_without_liberty_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, "--sdc", str(tmp_path / "chip.sdc")) == 2
+    assert "sdc constrains timing, which liberty gives" in capsys.readouterr().err
+
+
+def test_compare_has_columns_of_timing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "fast.sdc")) == 2
+    (tmp_path / "fast.sdc").write_text(SDC.replace("period 200", "period 60"))
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "fast.sdc")) == 0
+    words = [f"design={tmp_path / 'chip'}", "placement=[chip/initial.plc]", "plots=false", "timing=true", "out=out"]
+    assert main(["compare", *words]) == 0
+    out = capsys.readouterr().out
+    assert "wns, ps" in out and "tns, ns" in out
+    found = json.loads((tmp_path / "out/comparison.json").read_text())
+    row = found["summary"][0]
+    assert row["wns"] < 0 and row["tns_ns"] * 1000 <= row["wns"]
+    assert found["runs"][0]["tns"] == pytest.approx(row["tns_ns"] * 1000)
