@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from placement.config import ConfigError
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import data_folder, load
+from placement.runtimes import public
 from tests.benchmark.stand_ins import heap
 
 TOY = str(data_folder("netlists") / "toy6")
@@ -62,8 +64,21 @@ def test_a_callable_must_return_a_placement(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({"zero_shot", "policy", "policy+refine", "fine_tuned", "ppo"}))
+@pytest.mark.parametrize("name", ["zero_shot", "policy", "policy+refine"])
 def test_a_placer_that_learns_places_legally(name: str, tmp_path: Path) -> None:
     assert name in BUILT_IN
     found = place(asked(name, seconds=time.process_time() + 25.0), tmp_path)
+    assert broken_rules(found.design, found.placement) == {}
+
+
+@pytest.mark.slow
+def test_a_training_places_legally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = public.train
+
+    def short(design: str, **arguments: Any) -> Any:
+        assert arguments["settings"]["runtime.minutes"] > 0
+        return real(design, **{**arguments, "preset": "test", "settings": {"ppo.iterations": 1}})
+
+    monkeypatch.setattr(public, "train", short)
+    found = place(asked("ppo", seconds=time.process_time() + 3600.0), tmp_path)
     assert broken_rules(found.design, found.placement) == {}
