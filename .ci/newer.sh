@@ -19,4 +19,4 @@ run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 make train "${newer[@]}" ARGS="preset=test run_dir=$run/first"
 make test "${newer[@]}" TEST_ARGS='-q -m "not cluster and not browser and not slow" --numprocesses 2 --dist loadfile
-  tests/env tests/policy tests/ppo tests/replay tests/runtimes/test_local_run.py'
+  tests/env tests/policy tests/replay'

@@ -70,6 +70,7 @@ KEPT = {  # picture → where it is from; its data is not in the repository
     "rule_tracks.svg": "drawn by hand",
     "sweep_optuna.png": "a sweep with hydra-optuna-sweeper: docs/how-to/sweep.md",
     "tidiness.svg": "drawn by hand",
+    "timing.png": "the timing beside OpenSTA's: benchmarks/bench_timing.py, docs/explanation/timing.md",
     "tidy_ariane.png": "three evaluations with plots=true, side by side: docs/explanation/tidiness.md",
     "target_density.png": "two searches with and without a target density: docs/experiments/costs.md",
     "view_flat.png": "a full evaluation in the window: docs/how-to/view.md",
