@@ -19,5 +19,5 @@ run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 make train "${newer[@]}" ARGS="preset=test run_dir=$run/first"
 # One line: make would run what follows a newline as another command.
-tests="tests/env tests/policy tests/replay"
+tests="tests/env tests/replay"
 make test "${newer[@]}" TEST_ARGS="-q -m 'not cluster and not browser and not slow' --numprocesses 2 --dist loadfile $tests"
