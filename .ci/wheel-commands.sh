@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the commands of the macro-placement that is installed in the Python on the PATH, in a folder of its own, and checks that it
 # is the wheel and not the checkout: .ci/wheel-commands.sh CHECKOUT [COUNT]. cibuildwheel calls it for each wheel (pyproject.toml).
-# COUNT: only so many commands, the ones that need most packages first.
+# COUNT: only so many commands, at least 2, the ones that need most packages first.
 set -euo pipefail
 root=$(cd "$1" && pwd)
 work=$(mktemp -d)

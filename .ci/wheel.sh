@@ -35,7 +35,7 @@ check() {
 
 check "$root/.venv/bin/python" sdist
 if [ -f .venv-newer/.engine ]; then
-  check "$root/.venv-newer/bin/python" tree 1
+  check "$root/.venv-newer/bin/python" tree 2
 else
   echo "wheel: there is no .venv-newer; tried with one Python alone"
 fi
