@@ -78,7 +78,7 @@ KEPT = {  # picture → where it is from; its data is not in the repository
 
 
 class Missing(Exception):
-    """What a figure needs and this machine lacks."""
+    """Something that a figure needs is not on this machine."""
 
 
 class Figure(NamedTuple):
@@ -273,8 +273,8 @@ def main() -> int:
         try:
             known[name].make(ROOT / "docs" / known[name].path)
             print(f"made: docs/{known[name].path}")
-        except Missing as lack:
-            print(f"skipped: docs/{known[name].path}: {lack}")
+        except Missing as missing:
+            print(f"skipped: docs/{known[name].path}: {missing}")
         except subprocess.CalledProcessError as error:
             failed = 1
             print(f"failed: docs/{known[name].path}: {error}")

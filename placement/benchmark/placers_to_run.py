@@ -96,7 +96,7 @@ def _timed(text: str, seconds: float) -> Placer:
 def arguments(placer: Placer, design: Path, seed: int, folder: Path, config: BenchmarkConfig) -> list[str]:
     """The arguments of a run's process, which starts in `folder`; writes the files that it reads there.
 
-    Raises DesignError where the design lacks what the placer reads, or a program is not there.
+    Raises DesignError if the design does not have what the placer reads, or a program is not installed.
     """
     if placer.command is not None:
         values = {"design": str(design), "out": str(folder), "seed": str(seed), "seconds": f"{placer.seconds:g}"}

@@ -60,7 +60,7 @@ _TIDINESS = {
     "corners_free": "of the canvas's corners",
 }
 _ALARM = "bold red"
-_WHOLE = 0.98  # of the free sites, in one piece; less is worth a warning
+_WHOLE = 0.98  # share of the free sites in the largest piece, below which it is printed as a warning
 
 
 class FullMetrics(NamedTuple):

@@ -1,4 +1,4 @@
-"""`macro-placement benchmark` on built-in designs, with programs that stand in for placers of others."""
+"""`macro-placement benchmark` on built-in designs, with programs that stand in for external placers."""
 
 from __future__ import annotations
 

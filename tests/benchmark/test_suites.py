@@ -1,4 +1,4 @@
-"""Frozen suites: their designs, the checksums that catch drift, and what is said where a design is missing."""
+"""Frozen suites: their designs, the checksums that detect changes, and the message for a missing design."""
 
 from __future__ import annotations
 

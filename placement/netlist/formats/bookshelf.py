@@ -106,7 +106,7 @@ class _File:
         return value
 
     def is_count(self, words: list[str]) -> bool:
-        """Whether a line is `NumThings : number`, which is kept under the key in small letters; the colon may lack."""
+        """Whether a line is `NumThings : number`, which is kept under its lower-case key; the colon is optional."""
         if words[0].lower().startswith("num") and (words[1:-1] == [":"] or (len(words) == 2 and words[1].isdecimal())):
             self.counts[words[0].lower()] = int(self.value(words[-1], "a number of entries"))
             return True

@@ -62,7 +62,7 @@ def read_protobuf_def(
     node_of, port_of, passed = _matched(netlist, file, blocks)
     plan, notices = floorplan_of(file, technology, node_of)
     placement, placing_notices = _placement(netlist, own, file, plan, node_of, port_of)
-    # Macros that the DEF file lacks are written as it would write them.
+    # Macros that are not in the DEF file are added in its own notation.
     written = {int(node): re.sub(r"([\[\]])", r"\\\1", netlist.names[node].replace("\\", "")) for node in netlist.hard}
     for nodes_of, names in ((node_of, file.components.written_names), (port_of, file.pins.written_names)):
         written |= {int(node): name for node, name in zip(nodes_of, names, strict=True) if node >= 0}

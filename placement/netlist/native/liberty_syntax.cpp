@@ -84,7 +84,7 @@ class Reader {
     if (at_ < text_.size() && text_[at_] == '"') {
       const std::string_view value = quoted();
       skip_blanks();
-      // An expression goes on, as in "a" + "b": of no attribute that is read.
+      // The rest of an expression, such as "a" + "b"; no attribute that is read has one.
       while (at_ < text_.size() && text_[at_] != ';' && text_[at_] != '\n' && text_[at_] != '}') ++at_;
       accept(';');
       return value;
