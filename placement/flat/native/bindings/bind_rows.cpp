@@ -11,6 +11,7 @@
 
 #include "../rows/cell_legaliser.hpp"
 #include "../rows/row_area.hpp"
+#include "owned.hpp"
 
 namespace nb = nanobind;
 
@@ -20,16 +21,6 @@ namespace {
 using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Boxes = nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
-template <class Number>
-using Owned = nb::ndarray<nb::numpy, Number, nb::ndim<1>>;
-
-template <class Number>
-Owned<Number> owned(std::vector<Number> values) {
-  auto* kept = new std::vector<Number>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
-  return Owned<Number>(kept->data(), {kept->size()}, owner);
-}
-
 // The rows of a floorplan and what covers them.
 struct Floor {
   std::vector<rows::Row> rows;

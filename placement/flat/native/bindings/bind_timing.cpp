@@ -14,6 +14,7 @@
 #include "../timing/analysis.hpp"
 #include "../timing/delays.hpp"
 #include "../timing/graph.hpp"
+#include "owned.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,16 +28,6 @@ using Integers = Column<std::int32_t>;
 using Bytes = Column<std::int8_t>;
 using Floats = Column<float>;
 using Masks = Column<std::uint32_t>;
-template <class Number>
-using Owned = nb::ndarray<nb::numpy, Number, nb::ndim<1>>;
-
-template <class Number>
-Owned<Number> owned(std::vector<Number> values) {
-  auto* kept = new std::vector<Number>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
-  return Owned<Number>(kept->data(), {kept->size()}, owner);
-}
-
 void require(bool fits, const char* what) {
   if (!fits) throw std::invalid_argument(std::string("timing: ") + what);
 }

@@ -8,6 +8,7 @@
 
 #include "../routing/router.hpp"
 #include "../sums/sums.hpp"
+#include "owned.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -65,12 +66,6 @@ void gather_from(Floats x, Floats y, Floats half_width, Floats half_height, Floa
           mean_y.size() == x.size());
   gather(rectangles(x, y, half_width, half_height, charge), charge.data(), bins_of(map_x), map_x.data(), map_y.data(),
          mean_x.data(), mean_y.data());
-}
-
-nb::ndarray<nb::numpy, float> owned(const std::vector<float>& values) {
-  auto* copy = new std::vector<float>(values);
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return nb::ndarray<nb::numpy, float>(copy->data(), {copy->size()}, owner);
 }
 
 nb::dict estimate_of(const route::Estimate& found, const route::Gcells& gcells) {
