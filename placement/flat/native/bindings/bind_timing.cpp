@@ -28,6 +28,7 @@ using Integers = Column<std::int32_t>;
 using Bytes = Column<std::int8_t>;
 using Floats = Column<float>;
 using Masks = Column<std::uint32_t>;
+
 void require(bool fits, const char* what) {
   if (!fits) throw std::invalid_argument(std::string("timing: ") + what);
 }
