@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -196,7 +197,13 @@ def test_recv_from_several_threads_at_once() -> None:
     with one_macro_pool(4, lambda x: float(not done.wait(DEADLINE)), batch_size=2, num_threads=2) as pool:
         pool.send(ids(0, 0, 0, 0))
         received: list[int] = []
-        thread = threading.Thread(target=lambda: received.extend(pool.recv(DEADLINE)[4]["env_id"].tolist()))
+
+        def receive() -> None:
+            while not received:
+                with contextlib.suppress(RuntimeError):  # the main thread is inside its own short recv
+                    received.extend(pool.recv(DEADLINE)[4]["env_id"].tolist())
+
+        thread = threading.Thread(target=receive)
         thread.start()
         error: Exception = TimeoutError()
         while isinstance(error, TimeoutError):  # until the thread has begun
@@ -213,12 +220,12 @@ def test_recv_from_several_threads_at_once() -> None:
 
 
 def test_recv_in_time_or_not_at_all() -> None:
-    with one_macro_pool(4, slow(0.4), batch_size=2, num_threads=2) as pool:
+    done = threading.Event()
+    with one_macro_pool(4, lambda x: float(not done.wait(DEADLINE)), batch_size=2, num_threads=2) as pool:
         pool.send(ids(0, 0, 0, 0))
-        start = time.monotonic()
         with pytest.raises(TimeoutError, match=r"no batch was ready within 0\.01"):
             pool.recv(timeout=0.01)
-        assert time.monotonic() - start < 0.3
+        done.set()
         assert receive_all(pool) == [0, 1, 2, 3]
         for wrong in (-1.0, float("nan")):
             with pytest.raises(ValueError, match="timeout"):
@@ -271,13 +278,20 @@ def test_use_after_close(pool) -> None:
 
 def test_close_ends_the_threads_with_work_in_flight() -> None:
     before = set(os.listdir("/proc/self/task"))  # threads of libraries among them may end meanwhile
+    calls: list[float] = []
+
+    def term(x: float) -> float:
+        calls.append(x)
+        time.sleep(0.1)
+        return 0.0
+
     for batch in (64, 8):
-        pool = one_macro_pool(64, slow(0.1), batch_size=batch, num_threads=3)
+        pool = one_macro_pool(64, term, batch_size=batch, num_threads=3)
         assert len(set(os.listdir("/proc/self/task")) - before) == 3
-        pool.send(np.zeros(64, np.int32))  # more than two seconds of work
-        start = time.monotonic()
+        calls.clear()
+        pool.send(np.zeros(64, np.int32))
         pool.close()
-        assert time.monotonic() - start < 1.0
+        assert len(calls) < 64  # it does not wait for the work that has not begun
         assert set(os.listdir("/proc/self/task")) <= before
 
 
