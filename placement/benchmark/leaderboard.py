@@ -32,6 +32,31 @@ from placement.report.placement_metrics import make_table
 PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
 PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
 NEEDED = ("schema", "suite", "suite_version", "design", "split", "placer", "seed", "status", "scores", "baseline")
+SCORES = {
+    "chip_cost": ("chip cost", ".4f"),
+    "proxy_cost": ("proxy cost", ".4f"),
+    "wirelength": ("wirelength, µm", ",.0f"),
+    "wirelength_gap": ("above the least", ".1%"),
+    "flat_wirelength": ("flat wirelength, µm", ",.0f"),
+    "routed_wirelength": ("routed wirelength, µm", ",.0f"),
+    "overflow": ("overflow", ".3%"),
+    "cells_without_place": ("cells without place", ",.0f"),
+    "coloquinte_wirelength": ("coloquinte wirelength, µm", ",.0f"),
+    "coloquinte_overflow": ("coloquinte overflow", ".3%"),
+    "wns": ("wns, ps", ",.0f"),
+    "tns": ("tns, ps", ",.0f"),
+}
+"""Scores in tables of medians: the heading and the format."""
+PAGE_SCORES = (
+    "chip_cost",
+    "routed_wirelength",
+    "overflow",
+    "coloquinte_wirelength",
+    "coloquinte_overflow",
+    "wns",
+    "tns",
+)
+"""Those that the page has a table of all designs for."""
 Results = Sequence[Mapping[str, Any]]
 _THRESHOLDS = np.linspace(0.8, 2.0, 241)
 _POINTS = 60
@@ -78,8 +103,7 @@ def normalised(results: Results, metric: str) -> dict[str, dict[str, np.ndarray]
 
     Designs without a score of their baseline are left out.
     """
-    base = _baselines(results, metric)
-    found: dict[str, dict[str, list[float]]] = {}
+    base, found = _baselines(results, metric), dict[str, dict[str, list[float]]]()
     for one in results:
         if one["design"] in base:
             value = one["scores"].get(metric, math.inf) if one["status"] == "ok" else math.inf
@@ -101,7 +125,7 @@ def without_baseline(results: Results, metric: str) -> dict[str, list[str]]:
     base, found = _baselines(results, metric), dict[str, list[str]]()
     for one in results:
         names = found.setdefault(str(one["baseline"]), [])
-        if one["design"] not in base and one["design"] not in names:
+        if one["baseline"] is not None and one["design"] not in base and one["design"] not in names:
             names.append(str(one["design"]))
     return {baseline: names for baseline, names in found.items() if names}
 
@@ -156,15 +180,42 @@ def summary_table(results: Results, metric: str, title: str) -> Table:
     return make_table(COLUMNS, map(_cells, rows), title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
+def score_table(results: Results, title: str) -> Table:
+    """The medians of the scores of one design."""
+    columns, rows = _score_rows(results)
+    caption = "medians of the runs that count; best: the least chip cost of them"
+    return make_table(columns, rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _score_rows(results: Results) -> tuple[list[str], list[list[str]]]:
+    """The table of one design, a row for each placer: runs, those that failed, CPU seconds, medians of scores."""
+    shown = [name for name in SCORES if any(name in one["scores"] for one in results)]
+    columns = ["placer", "runs", "failed", "CPU-s", "best", *(SCORES[name][0] for name in shown)]
+    rows = []
+    for placer in dict.fromkeys(str(one["placer"]) for one in results):
+        own = [one for one in results if one["placer"] == placer]
+        good = [one["scores"] for one in own if one["status"] == "ok" and one["scores"]]
+        spent = float(np.mean([one.get("cpu_seconds", math.nan) for one in own]))
+        best = min((scores[METRICS[0]] for scores in good), default=math.nan)
+        cells = [placer, str(len(own)), str(len(own) - len(good)), f"{spent:.1f}", _median([best], METRICS[0])]
+        rows.append(cells + [_median([one[name] for one in good if name in one], name) for name in shown])
+    return columns, rows
+
+
+def _median(values: Sequence[float], name: str) -> str:
+    return format(float(np.median(values)), SCORES[name][1]) if len(values) and np.isfinite(values[0]) else "–"
+
+
 def _baseline_text(results: Results) -> str:
     return ", ".join(sorted({str(one["baseline"]) for one in results}))
 
 
 def write_board(folder: Path, results: Results, metric: str, *, plots: bool) -> None:
-    """Writes `leaderboard.json`, `benchmark.md` and the plots."""
+    """Writes `benchmark.md`, and of suites `leaderboard.json` and the plots."""
     rows = board(results, metric)
-    described = {"metric": metric, "rows": [row._asdict() for row in rows]}
-    write_whole(folder / BOARD_NAME, json.dumps(described, indent=1).replace("Infinity", "null") + "\n")
+    if rows:
+        described = {"metric": metric, "rows": [row._asdict() for row in rows]}
+        write_whole(folder / BOARD_NAME, json.dumps(described, indent=1).replace("Infinity", "null") + "\n")
     write_whole(folder / PAGE_NAME, "\n".join(_section(results)))
     if plots and rows:
         draw(folder, results, metric)
@@ -279,27 +330,30 @@ def _section(results: Results) -> list[str]:
     key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
     for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
         group = list(own)
-        lines += [f"## {suite}, version {version}, {split}", "", *_about(suite, split, group), ""]
+        title = f"{suite}, version {version}, {split}" if version else suite
+        lines += [f"## {title}", "", *_about(suite, split, group), ""]
         for metric in METRICS:
-            rows = board(group, metric) if any(metric in one["scores"] for one in group) else []
-            if rows:
+            if rows := board(group, metric):
                 left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
                 text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
-                lines += [f"### {metric.replace('_', ' ').capitalize()}", ""]
+                lines += [f"### {_title(metric)}", ""]
                 lines += [f"Baseline: {_baseline_text(group)}.{text}", ""]
                 lines += [*_markdown(COLUMNS, map(_cells, rows)), ""]
-        lines += [
-            "### Designs",
-            "",
-            "Median chip cost of each placer; – where no run counts.",
-            "",
-            *_designs_table(group),
-            "",
-        ]
+        if not version:
+            columns, cells = _score_rows(group)
+            lines += [*_markdown(columns, cells), ""]
+        for name in PAGE_SCORES if version else ():
+            if any(name in one["scores"] for one in group):
+                lines += [f"### {_title(name)} by design", ""]
+                lines += [f"Median {SCORES[name][0]}; – where no run counts.", "", *_designs_table(group, name), ""]
         if failures := _failures(group):
             lines += ["### Failures", "", *failures, ""]
         lines += ["### How it was run", "", *_provenance(group), ""]
     return lines
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def _about(suite: str, split: str, results: Results) -> list[str]:
@@ -321,18 +375,18 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: s
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
-def _designs_table(results: Results) -> list[str]:
+def _designs_table(results: Results, name: str) -> list[str]:
+    """The medians of a score, a row for each design, a column for each placer."""
     placers = list(dict.fromkeys(str(one["placer"]) for one in results))
-    rows = []
-    for design in dict.fromkeys(str(one["design"]) for one in results):
-        cells = [f"`{design}`"]
-        for placer in placers:
-            own = [
-                one["scores"][METRICS[0]] for one in results
-                if one["design"] == design and one["placer"] == placer and one["status"] == "ok"
-            ]  # fmt: skip
-            cells.append(f"{np.median(own):.4f}" if own else "–")
-        rows.append(cells)
+    values: dict[tuple[str, str], list[float]] = {}
+    for one in results:
+        own = values.setdefault((str(one["design"]), str(one["placer"])), [])
+        if one["status"] == "ok" and name in one["scores"]:
+            own.append(one["scores"][name])
+    rows = [
+        [f"`{design}`", *(_median(values.get((design, placer), []), name) for placer in placers)]
+        for design in dict.fromkeys(design for design, _ in values)
+    ]
     return _markdown(["design", *placers], rows)
 
 
