@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import hashlib
 import math
 import tempfile
@@ -18,7 +19,8 @@ from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
 from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline, write_board
 from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
-from placement.benchmark.running import Job, is_complete, run
+from placement.benchmark.running import Job, Result, is_complete, run
+from placement.benchmark.runs_on_ray import Runner, ray_runner
 from placement.benchmark.scoring import Judge, broken_rules, costs_of
 from placement.benchmark.suites import SuiteDesign, design_path, read_suite, suite_of
 from placement.evaluation.placements import read_file
@@ -60,11 +62,12 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
         if seed == config.seed or not placer.is_placement
     ]
     total = len(designs) * len(runs)
-    with Interruption() as interruption, progress_bars(console, suite.title) as (bar,):
+    remote = contextlib.nullcontext() if config.address is None else ray_runner(config, out)
+    with Interruption() as interruption, remote as runner, progress_bars(console, suite.title) as (bar,):
         stopped, done = interruption.requested, 0
         for one, path in designs:
             jobs = [Job(suite, one, path, placer, seed, out) for seed, placer in runs]
-            for result in _run_all(jobs, config, stopped):
+            for result in _run_all(jobs, config, stopped, runner):
                 done += 1
                 bar(done / total, f"{one.name}: {result['placer']}, {result['status']}")
                 if result["status"] != "ok":
@@ -106,8 +109,13 @@ def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list
     return found
 
 
-def _run_all(jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event) -> list[dict[str, Any]]:
-    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended."""
+def _run_all(
+    jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event, runner: Runner | None
+) -> list[Result]:
+    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended.
+
+    With a `runner` it is the cluster that limits how many there are at once; given placements are scored here.
+    """
     if not jobs:
         return []
     design = ready(load(jobs[0].path))
@@ -116,10 +124,15 @@ def _run_all(jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Ev
     waiting = [job for job, result in known if not is_complete(result, judge)]
     found = [result for _, result in known if result is not None and is_complete(result, judge)]
 
-    def work(job: Job) -> dict[str, Any] | None:
-        return None if stopped.is_set() else run(job, config, design, judge, stopped)
+    def work(job: Job) -> Result | None:
+        if stopped.is_set():
+            return None
+        if runner is not None and job.placer.file is None:
+            return runner(job, stopped)
+        return run(job, config, design, judge, stopped)
 
-    with concurrent.futures.ThreadPoolExecutor(config.parallel, thread_name_prefix="benchmark") as pool:
+    beside = config.parallel if runner is None else max(1, len(waiting))
+    with concurrent.futures.ThreadPoolExecutor(beside, thread_name_prefix="benchmark") as pool:
         futures = [pool.submit(work, job) for job in waiting]
         try:
             for future in concurrent.futures.as_completed(futures, timeout=DEADLINE_SECONDS):

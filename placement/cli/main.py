@@ -141,7 +141,7 @@ def _message(error: Exception, command: Command) -> str:
     text = " ".join(str(error).split())
     if command.name == "train":
         return text
-    groups = [group for group in ("env", "anneal") if group not in command.settings.__dataclass_fields__]
+    groups = [group for group in ("env", "anneal", "runtime") if group not in command.settings.__dataclass_fields__]
     return re.sub(rf"(?<![\w.])(?:{'|'.join(groups)})\.(?=\w+[=:.])|(?<=\w)_(?=[:=])", "", text)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from placement.annealing.anneal_config import AnnealConfig
-from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.benchmark import anytime_placers
 from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Task
+from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.evaluation import policies
 from placement.netlist.load import load
 

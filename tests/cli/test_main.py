@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import placement
+from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.cli.help import listed
 from placement.cli.main import COMMANDS, main
 from placement.cli.options import UsageError, hydra_words, nearest, setting_types, settings
 from placement.config import TrainConfig
-from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.evaluation.settings import EvaluateConfig, LegaliseConfig
 
 GROUPS = {"runtime": ["local", "ray"], "preset": ["base", "test"]}
