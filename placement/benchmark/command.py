@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import hashlib
 import math
 import tempfile
@@ -22,7 +23,7 @@ from placement.benchmark.placers_to_run import placers_of
 from placement.benchmark.running import Job, Result, is_complete, run
 from placement.benchmark.runs_on_ray import Runner, ray_runner
 from placement.benchmark.scoring import Judge, broken_rules, costs_of
-from placement.benchmark.suites import SuiteDesign, design_path, read_suite, suite_of
+from placement.benchmark.suites import SuiteDesign, content_checksum, design_path, read_suite, suite_of
 from placement.evaluation.placements import read_file
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
@@ -95,11 +96,12 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
 
 
 def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list[tuple[SuiteDesign, Path]]:
-    """The designs with their folders; those that are missing are reported. DesignError where all are."""
+    """The designs with their checksums and folders; those that are missing are reported. DesignError where all are."""
     found, missing = [], []
     for one in chosen:
         try:
-            found.append((one, design_path(one, out / DESIGNS)))
+            path = design_path(one, out / DESIGNS)
+            found.append((dataclasses.replace(one, checksum=content_checksum(load(path))), path))
         except DesignError as error:
             missing.append(str(error))
     if not found:
