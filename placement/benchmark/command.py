@@ -17,7 +17,8 @@ from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
-from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline, write_board
+from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline
+from placement.benchmark.leaderboard_page import write_board
 from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
 from placement.benchmark.running import Job, Result, is_complete, run

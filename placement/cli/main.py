@@ -61,7 +61,7 @@ _COMMANDS = (
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
     Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
-    Command("benchmark page", "benchmark.leaderboard:write_page", "Write the leaderboard's page.", ("results",)),
+    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard's page.", ("results",)),
     Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
