@@ -39,7 +39,7 @@ Result = dict[str, Any]
 SCHEMA = 1
 LATE_SHARE, LATE_SECONDS = 0.1, 5.0
 """What a run may use beyond its CPU seconds: a share, and seconds in which an interpreter and a design are loaded."""
-WAIT_SHARE, WAIT_SECONDS = 5.0, 120.0
+WAIT_SHARE, WAIT_SECONDS = 20.0, 120.0
 """Wall-clock seconds after which a run counts as hung, for each of its CPU seconds, and in addition."""
 POLL_SECONDS = 0.02
 MOST_POINTS = 40
