@@ -20,6 +20,7 @@ from placement.engine.state import IllegalAction
 from placement.netlist.errors import DesignError
 from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
+from tests.support.waiting import wait_until
 
 DEADLINE = 20.0  # seconds for what ought to happen at once
 
@@ -282,7 +283,8 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
 
     def term(x: float) -> float:
         calls.append(x)
-        time.sleep(0.1)
+        wait_until(lambda: pool.closed)
+        time.sleep(0.02)
         return 0.0
 
     for batch in (64, 8):
@@ -296,7 +298,11 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
 
 
 def test_close_wakes_who_receives() -> None:
-    pool = one_macro_pool(4, slow(0.5), batch_size=2, num_threads=1)
+    def term(x: float) -> float:
+        wait_until(lambda: pool.closed)
+        return 0.0
+
+    pool = one_macro_pool(4, term, batch_size=2, num_threads=1)
     pool.send(ids(0, 0, 0, 0))
     raised: list[BaseException] = []
 

@@ -89,8 +89,10 @@ def test_a_dead_end_travels(replay: Replay) -> None:
 
 def test_a_full_replay_makes_the_writer_wait(replay: Replay, kind: str) -> None:
     most = CAPACITY + PREFETCH[kind]
+    for count in range(CAPACITY):
+        replay.write(episode(count), timeout=LONG)
     with pytest.raises(ReplayTimeout, match=r"MainThread waited 0\.2 s to write.*full.*learner"):
-        for count in range(most + 1):
+        for count in range(CAPACITY, most + 1):
             replay.write(episode(count), timeout=0.2)
     assert CAPACITY <= replay.size() <= most + 1
 
