@@ -295,7 +295,7 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         pool.close()
         assert len(calls) < 64  # it does not wait for the work that has not begun
         assert set(os.listdir("/proc/self/task")) <= before
-    del pool  # it holds the term, and the term holds it
+    pool = None  # it holds the term, and the term holds it
 
 
 def test_close_wakes_who_receives() -> None:
@@ -318,7 +318,7 @@ def test_close_wakes_who_receives() -> None:
     pool.close()
     thread.join(DEADLINE)
     assert "closed" in str(raised[0])
-    del pool  # it holds the term, and the term holds it
+    pool = None  # it holds the term, and the term holds it
 
 
 @pytest.mark.parametrize(
