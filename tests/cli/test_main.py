@@ -39,8 +39,15 @@ def test_the_version_is_the_packages_and_the_citations(capsys):
     assert f"\nversion: {placement.__version__}\n" in citation
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["search", "--help"], ["generate", "flat", "--help"]])
-@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    ("words", "buffered"),
+    [
+        (["--help"], True),
+        (["--version"], False),
+        (["search", "--help"], False),
+        (["generate", "flat", "--help"], True),
+    ],
+)
 def test_a_reader_that_leaves_early_is_no_error(words, buffered):
     """`macro-placement --help | head -1`, at its worst: the reader is gone before anything is written."""
     reads, writes = os.pipe()
