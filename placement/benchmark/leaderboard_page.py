@@ -211,7 +211,14 @@ def _provenance(results: Results) -> list[str]:
         lines.append(f"- Load average at the start of a run: {min(loads):.1f} to {max(loads):.1f}")
     spent, clock = (sum(one.get(key) or 0.0 for one in results) / 3600 for key in ("cpu_seconds", "wall_seconds"))
     seeds = sorted({int(one["seed"]) for one in results})
+    placers = dict.fromkeys(str(one["placer"]) for one in results if one.get("template") is None)
+    full = " full=true" if any("routed_wirelength" in one["scores"] for one in results) else ""
+    one = results[0]
+    where = one["suite"] if one["suite_version"] else f"design={one['suite']}"
+    where += "" if one["split"] == "test" else f" split={one['split']}"
+    command = f"macro-placement benchmark {where} placers={','.join(placers)} seeds={len(seeds)}{full}"
     return [
+        f"- Command: `{command}`",
         *lines,
         f"- Finished: {dates[0]} to {dates[-1]}",
         f"- Seeds: {', '.join(map(str, seeds))}",
