@@ -55,7 +55,7 @@ Rectangles rectangles(const Floats& x, const Floats& y, const Floats& half_width
 
 template <class AnyMap>
 Bins bins_of(const AnyMap& map) {
-  if (map.shape(1) < 4) throw nb::value_error("fewer than four bins up");
+  if (map.shape(0) < 3 || map.shape(1) < 4) throw nb::value_error("fewer than 3 x 4 bins");
   return {static_cast<std::int64_t>(map.shape(0)), static_cast<std::int64_t>(map.shape(1))};
 }
 

@@ -41,11 +41,13 @@ inline Four covered(const Span& span, std::int64_t first) {
   return share > 0.0f ? share : Four{};
 }
 
-// Calls work(row, first, covered) for each column of bins that a rectangle meets and each four of its rows: the
-// column's share of the rectangle, and the first of the rows and how much of each of them is covered.
+// Calls work(bin, area) for each four bins above each other that a rectangle may meet: the first one's index in a map,
+// and the area that the rectangle has in each.
 template <class Work>
 inline void for_bins(const Span& across, const Span& up, const Bins& bins, Work&& work) {
   if (across.empty() || up.empty()) return;
+  // Nearly every rectangle meets two or three columns; a loop over three is predicted.
+  const std::int64_t left = std::min(across.first, bins.across - 3), right = std::max(across.last, left + 2);
   for (std::int64_t row = up.first; row <= up.last; row += 4) {
     // The last four rows of the grid may have been met before in part.
     const std::int64_t first = std::min(row, bins.up - 4);
@@ -53,7 +55,7 @@ inline void for_bins(const Span& across, const Span& up, const Bins& bins, Work&
     if (row > up.first && first < row) {
       for (std::int64_t k = 0; k < row - first; ++k) each[k] = 0;
     }
-    for (std::int64_t column = across.first; column <= across.last; ++column) {
+    for (std::int64_t column = left; column <= right; ++column) {
       work(column * bins.up + first, across.covered(column) * each);
     }
   }

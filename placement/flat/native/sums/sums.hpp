@@ -16,7 +16,7 @@ struct Rectangles {
   const float* half_height;    // [N]
 };
 
-// At least four bins up.
+// At least three across and four up.
 struct Bins {
   std::int64_t across, up;
 };
