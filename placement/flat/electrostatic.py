@@ -280,7 +280,8 @@ class _Model:
         """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
         movable, charges = slice(self.movable), self.charges
         wirelength = np.zeros_like(at)
-        length = self._nets.gradient(*at[:, movable], per_gamma, *wirelength[:, movable])
+        (x, y), gradient = at[:, movable], wirelength[:, movable]
+        length = self._nets.gradient(x, y, per_gamma, gradient[0], gradient[1])
         there = charges.in_bins(at)
         used = np.zeros_like(self._free)
         charges.add(there, used, movable)
