@@ -31,7 +31,7 @@ STAGES = 2
 """In which cells are placed: spread, then dense."""
 IN_CLUSTERS = {"growth": 1.015, "balance": 0.03}
 """Of `PlacerSettings`: cells keep to the clusters that they begin in, and have time to find their order."""
-COMPACTED = {"balance": 0.01}
+COMPACTED = {"balance": 0.1}
 """Of `PlacerSettings`: spread cells move together in the order that they have."""
 NEIGHBOURING = {"growth": 1.04, "balance": 0.1}
 """Of `PlacerSettings`: cells begin around nearly the same macros."""
