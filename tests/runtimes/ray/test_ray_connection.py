@@ -78,7 +78,7 @@ class _BusyRay:
 def test_a_ray_that_is_not_ready_in_time_is_started_anew(
     late: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_connection, "import_ray", lambda: ray)
+    monkeypatch.setattr(ray_connection, "import_ray", lambda **_: ray)
     monkeypatch.setattr(ray_connection, "END_SECONDS", 0.0)
     ray, config = _BusyRay(late), RuntimeConfig()
     with (
@@ -97,7 +97,7 @@ def test_another_error_of_ray_is_not_hidden(tmp_path: Path, monkeypatch: pytest.
         raise ValueError("no such setting")
 
     ray = _BusyRay(0)
-    monkeypatch.setattr(ray_connection, "import_ray", lambda: ray)
+    monkeypatch.setattr(ray_connection, "import_ray", lambda **_: ray)
     monkeypatch.setattr(ray, "init", refuse)
     with pytest.raises(ValueError, match="no such setting"), ray_connection.opened(RuntimeConfig(), tmp_path):
         pass
