@@ -14,9 +14,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
-from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline
+from placement.benchmark.leaderboard import headline, read_results, score_table, summary_table, without_baseline
 from placement.benchmark.leaderboard_page import write_board
 from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
@@ -82,14 +81,15 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
     if not results:
         raise DesignError("stopped before any run was done; the same command resumes")
+    metric = headline(results)
     if config.design is not None:
         console.print(score_table(results, suite.title))
     else:
-        console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
-    for baseline, left_out in without_baseline(results, METRICS[0]).items():
+        console.print(summary_table(results, metric, f"{suite.title}, {config.split}"))
+    for baseline, left_out in without_baseline(results, metric).items():
         text = f"not in the table: {', '.join(left_out)}; scores are divided by those of {baseline}: add it to placers"
         console.print(text, soft_wrap=True, markup=False, highlight=False)
-    write_board(out, results, METRICS[0], plots=config.plots and config.design is None)
+    write_board(out, results, plots=config.plots and config.design is None)
     if config.plots and config.design is not None:
         draw_one(out, ready(load(designs[0][1])), results)
     console.print(f"written to {out}", soft_wrap=True)
