@@ -43,7 +43,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What takes longest begins first: no worker is to be left alone with it at the end.
 LONG_FIRST = (
     "tests/native", "tests/cli", "tests/annealing", "tests/replay", "tests/training", "tests/runtimes", "tests/test_",
-    "tests/integration", "tests/policy", "tests/ppo", "tests/evaluation", "tests/benchmark/", "tests/interop", "tests/flat",
+    "tests/policy", "tests/ppo", "tests/evaluation", "tests/benchmark/", "tests/integration", "tests/interop",
+    "tests/flat",
 )  # fmt: skip
 
 
