@@ -32,8 +32,8 @@ def _look(index: int) -> dict[str, Any]:
     }
 
 
-def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
-    """Draws the performance profiles of the headline, and the time to quality of the chip cost."""
+def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None:
+    """Draws the performance profiles of the headline, and the time to quality of the chip cost if it is asked for."""
     metric = headline(results)
     from placement.report import style  # Matplotlib takes a second to import
 
@@ -55,7 +55,8 @@ def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
         figure, "Performance profiles", "the share of runs that score at most so much; up and to the left is better"
     )
     style.save_figure(figure, profiles)
-    _draw_time(over_time, results)
+    if over_time is not None:
+        _draw_time(over_time, results)
 
 
 def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.ndarray:
