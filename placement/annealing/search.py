@@ -41,8 +41,11 @@ from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
-TIDYING_SHARE = 0.4
+TIDYING_SHARE = 0.25
 """Share of the budget in which macros are straightened, where `anneal.tidy` is given."""
+import os
+TIDY_WEIGHT = float(os.environ.get("TW","1"))
+"""Of tidiness"""
 HALVING_SHARE = 0.15
 """Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
 FINAL_SHARE = 0.04
@@ -177,7 +180,10 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         entrants = given or _own_starts(design, config, start_seed, weights, seconds=about["seconds"], moves=main_moves)
     begins = [best for best, _, _ in found] if found is not None else [entrant.placement for entrant in entrants]
     by_default, config = config.spacing is None, with_spacing(design, config, begins)
-    make = partial(Annealer, design, config=config, weights=weights)
+    if tidying:
+        unit = run.state.unit or min(compute_costs(design, begin, weights=weights).total for begin in begins)
+        run.weights = weights._replace(tidy=max(weights.tidy, TIDY_WEIGHT * (config.tidy or 0.0) * unit))
+    make = partial(Annealer, design, config=config, weights=run.weights)
     if found is not None:
         annealers = [make(best, seed=0) for best, _, _ in found]
         for annealer, (_, current, state) in zip(annealers, found, strict=True):
@@ -277,6 +283,7 @@ class _Run:
         self._design, self._config, self._about, self._watch = design, config, about, watch
         self._saved = time.monotonic()
         self.state = _State()
+        self.weights = CostWeights(*about["weights"])
 
     def begin(self, names: list[str], entrants: Sequence[Annealer], seconds: float) -> None:
         """Takes note of the starts, which took so many CPU seconds."""
@@ -366,7 +373,11 @@ class _Run:
         state.rounds += 1
         replaces = not self._config.soft_moves and state.rounds % SOFT_ROUNDS == 0
 
+        clears = self._config.tidy is not None and not state.entrants
+
         def work(annealer: Annealer) -> None:
+            if clears:
+                annealer.grow_clear()
             annealer.run(moves, temperature)
             if replaces:
                 annealer.replace_soft()

@@ -66,9 +66,9 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
   sum_up();
 }
 
-void IncrementalCost::set_clear(double left, double low, double right, double high) {
+void IncrementalCost::grow_clear() {
   if (!tidiness_) return;
-  tidiness_->set_clear(left, low, right, high);
+  tidiness_->grow_clear();
   const std::vector<double> x = x_, y = y_;
   const std::vector<std::int8_t> orientation = orientation_;
   reset(x.data(), y.data(), orientation.data());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -14,9 +15,10 @@ constexpr double kWidestChannel = 10.0;      // µm, as in public power grids
 constexpr double kMostOfSide = 0.25;         // of the macros' mean shorter side: small macros need narrower ones
 constexpr double kTolerance = 0.05;          // of the channel: edges within it are aligned
 constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is farther off are on one side
+constexpr double kGrowth = 0.25;             // of a side of the largest empty rectangle
 constexpr double kQuantum = 1 << 20;
 // Of one macro without an aligned neighbour.
-constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 0.3, kFacing = 0.5, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
+constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 0.6, kFacing = 1.0, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
 
 std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
 
@@ -73,11 +75,45 @@ Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nod
   clear();
 }
 
-void Tidiness::set_clear(double left, double low, double right, double high) {
-  clear_left_ = left;
-  clear_low_ = low;
-  clear_right_ = right;
-  clear_high_ = high;
+std::vector<Sides> Tidiness::taken() const {
+  std::vector<Sides> all;
+  for (std::size_t i = 0; i < macros_.size(); ++i) {
+    const Macro& macro = macros_[i];
+    const double half_width = macro.half_width + macro.halo_x, half_height = macro.half_height + macro.halo_y;
+    if (is_added_[i]) all.push_back({macro.x - half_width, macro.y - half_height, macro.x + half_width, macro.y + half_height});
+  }
+  return all;
+}
+
+Sides Tidiness::largest_empty() const {
+  return largest_empty_rectangle(design_.canvas.width, design_.canvas.height, taken());
+}
+
+void Tidiness::grow_clear() {
+  const double width = design_.canvas.width, height = design_.canvas.height;
+  const std::vector<Sides> all = taken();
+  const Sides largest = largest_empty_rectangle(width, height, all);
+  const auto common = [](const Sides& a, const Sides& b) {
+    return std::max(0.0, std::min(a.right, b.right) - std::max(a.left, b.left)) *
+           std::max(0.0, std::min(a.high, b.high) - std::max(a.low, b.low));
+  };
+  const double across = kGrowth * (largest.right - largest.left), up = kGrowth * (largest.high - largest.low);
+  double fewest = std::numeric_limits<double>::infinity();
+  clear_ = largest;
+  for (int side = 0; side < 4; ++side) {
+    Sides longer = largest;
+    if (side == 0) longer.left = std::max(0.0, longer.left - across);
+    if (side == 1) longer.right = std::min(width, longer.right + across);
+    if (side == 2) longer.low = std::max(0.0, longer.low - up);
+    if (side == 3) longer.high = std::min(height, longer.high + up);
+    double in_way = 0;
+    for (const Sides& one : all) in_way += common(one, longer);
+    const double gained = common(longer, longer) - common(largest, largest);
+    if (gained > 0 && in_way / gained < fewest) {
+      fewest = in_way / gained;
+      clear_ = longer;
+    }
+  }
   clear();
 }
 
@@ -176,8 +212,8 @@ void Tidiness::count_alone(int index, int sign) {
   const double nearest = std::max(0.0, std::min({to[0], to[1], to[2], to[3]}));
   inward_ += sign * quanta(nearest / (std::min(width, height) / 2));
   const double half_width = macro.half_width + macro.halo_x, half_height = macro.half_height + macro.halo_y;
-  const double in_x = std::min(macro.x + half_width, clear_right_) - std::max(macro.x - half_width, clear_left_);
-  const double in_y = std::min(macro.y + half_height, clear_high_) - std::max(macro.y - half_height, clear_low_);
+  const double in_x = std::min(macro.x + half_width, clear_.right) - std::max(macro.x - half_width, clear_.left);
+  const double in_y = std::min(macro.y + half_height, clear_.high) - std::max(macro.y - half_height, clear_.low);
   if (in_x > 0 && in_y > 0) in_clear_ += sign * quanta(std::min(in_x / (2 * half_width), in_y / (2 * half_height)));
   const auto near = [&](int side) { return to[side] < channel_; };
   corners_ += sign * ((near(0) || near(1)) && (near(2) || near(3)));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/design.hpp"
+#include "cost/empty_rectangle.hpp"
 
 namespace placement {
 
@@ -28,8 +29,11 @@ class Tidiness {
  public:
   explicit Tidiness(const Design& design);
 
-  // A rectangle that macros are to leave, µm; forgets where macros are.
-  void set_clear(double left, double low, double right, double high);
+  // Counts macros in a rectangle that they are to leave: the largest empty one, longer on the side where the fewest macros
+  // are in the way of what is gained. Forgets where macros are.
+  void grow_clear();
+  // Of the macros that were added, with their halos or half the spacing.
+  Sides largest_empty() const;
 
   // Forgets where macros are; then add each hard macro.
   void clear();
@@ -51,6 +55,7 @@ class Tidiness {
   struct Counters {
     std::int32_t aligned = 0, grouped = 0, facing = 0;
   };
+  std::vector<Sides> taken() const;
   void count_with_others(int index, int sign);
   void count_pair(int a, int b, bool across, double gap, double shared, int sign);
   void count_alone(int index, int sign);
@@ -61,7 +66,7 @@ class Tidiness {
   }
 
   const Design& design_;
-  double clear_left_ = 0, clear_low_ = 0, clear_right_ = 0, clear_high_ = 0;  // µm
+  Sides clear_;
   double channel_, tolerance_, reach_;     // µm; reach: the widest gap between neighbours
   std::vector<std::int32_t> index_of_;     // [N] −1: no hard macro
   std::vector<std::int8_t> own_side_;      // [H] in orientation N
