@@ -43,8 +43,8 @@ from placement.netlist.load import load
 
 TIDYING_SHARE = 0.25
 """Share of the budget in which macros are straightened, where `anneal.tidy` is given."""
-TIDY_WEIGHT = 1.0
-"""Of tidiness in the search before that, in shares `anneal.tidy` of the cheapest start's cost."""
+TIDY_WEIGHT = 1.5
+"""Of tidiness before that, over `anneal.tidy` and the cost of the cheapest start."""
 HALVING_SHARE = 0.15
 """Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
 FINAL_SHARE = 0.04

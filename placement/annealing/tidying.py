@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-
 from placement.annealing.anneal_config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
 from placement.engine.costs import CostWeights, compute_costs

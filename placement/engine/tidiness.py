@@ -63,8 +63,8 @@ def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
         DesignError: a node has no position, or the placement has another number of nodes.
     """
     placement = checked_placement(design, placement)
-    cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners, rectangle = _native.tidiness(
-        native_design(design), placement.x, placement.y, placement.orientation
+    cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners, rectangle = (
+        _native.tidiness(native_design(design), placement.x, placement.y, placement.orientation)
     )
 
     def share(count: int, total: int) -> float:

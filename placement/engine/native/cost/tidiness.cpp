@@ -18,7 +18,7 @@ constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is fa
 constexpr double kGrowth = 0.25;             // of a side of the largest empty rectangle
 constexpr double kQuantum = 1 << 20;
 // Of one macro without an aligned neighbour.
-constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 1.0, kFacing = 1.5, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
+constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 1.0, kFacing = 0.7, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
 
 std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
 
