@@ -15,8 +15,9 @@ from placement.config import (
     Count,
     DesignSettings,
     EpisodeSoftPlacer,
+    GivenPlacement,
     OrNone,
-    Seed,
+    Seeded,
     one_of,
     require,
 )
@@ -67,20 +68,37 @@ class EvaluationSettings(DesignSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementSettings(EvaluationSettings):
-    """The placement of these commands.
+class AnimationSettings(EvaluationSettings):
+    """The animation of these commands.
 
     Attributes:
-        placement: .plc or .def file; null: the design's own placement
         animation: draw an animation of placing the macros; null: as plots
     """
 
-    placement: str | None = None
     animation: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PolicySettings(EvaluationSettings):
+class PlacementSettings(AnimationSettings, GivenPlacement):
+    """The placement of these commands, and its animation."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FullSettings(EvaluationSettings):
+    """What these commands compute besides the cost.
+
+    Attributes:
+        full: full evaluation, for imported designs
+        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
+            otherwise of cells in their clusters
+    """
+
+    full: bool = False
+    timing: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicySettings(EvaluationSettings, Seeded):
     """The trained policy of these commands.
 
     Attributes:
@@ -88,30 +106,23 @@ class PolicySettings(EvaluationSettings):
         samples: placements drawn from the policy, besides the greedy one
         soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
             run's, or none if a placement is measured
-        seed: random seed
     """
 
     checkpoint: str | None = None
     samples: Count = 16
     soft_placer: EpisodeSoftPlacer | None = None
-    seed: Seed = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluateConfig(PlacementSettings):
+class EvaluateConfig(PlacementSettings, FullSettings):
     """Settings of `evaluate`.
 
     Attributes:
         soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
-        full: full evaluation, for imported designs
-        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
-            otherwise of cells in their clusters
         flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
-    full: bool = False
-    timing: bool = False
     flips: bool = False
 
 
@@ -137,20 +148,18 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings):
+class SampleConfig(PolicySettings, AnimationSettings):
     """Settings of `sample`.
 
     Attributes:
         annealed: number of the cheapest placements whose soft macros are annealed for the cost
         flips: mirror hard macros in place if that is cheaper
-        animation: draw an animation of placing the macros; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
     annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
-    animation: bool | None = None
 
     def _check_given(self) -> None:
         if self.checkpoint is None:
@@ -239,7 +248,7 @@ class LegaliseConfig(PlacementSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CompareConfig(AnnealSettings):
+class CompareConfig(AnnealSettings, FullSettings):
     """Settings of `compare`.
 
     Attributes:
@@ -247,16 +256,12 @@ class CompareConfig(AnnealSettings):
             null: the first three, or none if placements are given
         placement: .plc or .def files to compare, besides the placers
         labels: their names in tables and pictures, in the same order; empty: from the files' names
-        full: full evaluation of each placement
-        timing: static timing of each placement, as for evaluate
         seeds: runs of each placer, counted from seed
     """
 
     placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None
     placement: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    full: bool = False
-    timing: bool = False
     seeds: Count = 3
     plots: bool | None = True
 

@@ -66,7 +66,7 @@ def test_training_learns_from_it(tmp_path: Path) -> None:
         design=("toy6",),
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(reward=OWN, soft_placer="none"),
-        policy=PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2),
+        policy=PolicyConfig(node_width=4, rounds=1, grid_width=4),
         ppo=PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
         runtime=RuntimeConfig(envs_per_actor=4, evaluate_every=0),
     )

@@ -28,7 +28,7 @@ from tests.support.observations import random_observation
 LONG = 90.0
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
 ENV = EnvConfig(soft_placer="none")
-SMALL = PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4)
+SMALL = PolicyConfig(node_width=8, rounds=1, grid_width=8)
 
 
 def _actor(number: int, inference: Inference, *, envs: int = 4, config: PolicyConfig = SMALL, **options: Any) -> Actor:
@@ -107,7 +107,7 @@ def test_threads_and_batches_do_not_change_what_is_played(agent: Agent, snapshot
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("how", ["local", "batches", "central"])
 def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_with(dtype: str, how: str) -> None:
-    config = PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4, dtype=dtype)  # type: ignore[arg-type]
+    config = PolicyConfig(node_width=8, rounds=1, grid_width=8, dtype=dtype)  # type: ignore[arg-type]
     learner = Learner(config, PPOConfig(minibatch_size=64), ENV, DESIGNS, seed=0)
     agent, snapshot = Agent(config, DESIGNS), Snapshot(0, learner.parameters())
     if how == "central":
