@@ -190,6 +190,20 @@ class TimingEvaluator:
             notices=tuple(notices),
         )
 
+    def wire_flow(self, placement: Placement, *, margin: float, softness: float) -> np.ndarray:
+        """float32 [P]: failing endpoints behind the wire to each pin, in a placement of the flat netlist with all cells.
+
+        Args:
+            placement: of the flat netlist's nodes.
+            margin: ps; endpoints with slack count less the more they have, and with this much not at all.
+            softness: ps, above 0: of several signals at a cell, one that arrives so much before the latest counts by
+                1/e of it.
+        """
+        self._price(*self.places(placement))
+        found = self._graph.analyse(**self._tags.arrays, worst=0, margin=margin, softness=softness)
+        flow: np.ndarray = found["wire_flow"]
+        return flow
+
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
         """A placement's delays of wires (`wire`, ps, [P]) and loads of nets (`load_rise`, `load_fall`, fF)."""
         self._price(*self.places(placement))

@@ -218,4 +218,40 @@ std::vector<std::int32_t> Analysis::path(const Endpoint& end) const {
   return vertices;
 }
 
+std::vector<float> Analysis::wire_flow(const std::vector<float>& weight, float softness) const {
+  std::vector<float> through(at(graph_.pins()), 0.0F), flow, share;
+  for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
+    const Times& times = times_[at(tag)];
+    flow.assign(at(2 * graph_.pins()), 0.0F);
+    for (std::size_t i = 0; i < endpoints.size(); ++i) {
+      if (endpoints[i].tag == tag) flow[at(endpoints[i].pin)] += weight[i];
+    }
+    for (auto one = graph_.order.rbegin(); one != graph_.order.rend(); ++one) {
+      const std::int32_t pin = *one, driver = graph_.driver[at(pin)];
+      if (graph_.is_register_clock[at(pin)]) continue;
+      for (std::int64_t vertex = 2 * static_cast<std::int64_t>(pin); vertex < 2 * static_cast<std::int64_t>(pin) + 2; ++vertex) {
+        const float here = flow[at(vertex)], latest = times.arrival[at(vertex)];
+        if (here <= 0 || times.start[at(vertex)] == vertex) continue;
+        if (driver >= 0) {
+          through[at(pin)] += here;
+          flow[at(2 * static_cast<std::int64_t>(driver) + (vertex & 1))] += here;
+        }
+        const std::int32_t begin = graph_.edge_start[at(vertex)], end = graph_.edge_start[at(vertex + 1)];
+        share.assign(at(end - begin), 0.0F);
+        float sum = 0;
+        for (std::int32_t edge = begin; edge < end; ++edge) {
+          const std::int32_t from = graph_.edges[at(edge)].from;
+          if (from < 0 || times.arrival[at(from)] == -kNever) continue;
+          const float early = latest - times.arrival[at(from)] - delays_.edge[at(edge)];
+          sum += share[at(edge - begin)] = std::exp(-early / softness);
+        }
+        for (std::int32_t edge = begin; edge < end && sum > 0; ++edge) {
+          if (share[at(edge - begin)] > 0) flow[at(graph_.edges[at(edge)].from)] += here * share[at(edge - begin)] / sum;
+        }
+      }
+    }
+  }
+  return through;
+}
+
 }  // namespace placement::flat::timing
