@@ -191,10 +191,10 @@ class TimingEvaluator:
         )
 
     def wire_flow(self, placement: Placement, *, margin: float, softness: float) -> np.ndarray:
-        """float32 [P]: failing endpoints behind the wire to each pin, in a placement of the flat netlist with all cells.
+        """float32 [P]: how many failing endpoints are behind the wire to each pin.
 
         Args:
-            placement: of the flat netlist's nodes.
+            placement: of the flat netlist, with all cells.
             margin: ps; endpoints with slack count less the more they have, and with this much not at all.
             softness: ps, above 0: of several signals at a cell, one that arrives so much before the latest counts by
                 1/e of it.

@@ -1,9 +1,10 @@
 """Wires of failing paths as weighted nets between the macros, ports and clusters that they join.
 
-The derivative of the total negative slack by the length of a wire is the wire's delay per µm times the number of failing
-endpoints behind it, counted along the latest signals (Guo and Lin: "Differentiable-Timing-Driven Global Placement", DAC
-2022). Added to the clustered netlist as nets of two pins, so weighted, wires of failing paths cost a search of macros
-what they cost in slack; wires within a cluster, and the delay of the logic, which no placement changes, cost nothing.
+The derivative of the total negative slack by the length of a wire is the wire's delay per µm times the number of
+failing endpoints behind it, counted along the latest signals (Guo and Lin: "Differentiable-Timing-Driven Global
+Placement", DAC 2022). Added to the clustered netlist as nets of two pins, so weighted, wires of failing paths cost a
+search of macros what they cost in slack; wires within a cluster, and the delay of the logic, which no placement
+changes, cost nothing.
 
 Axis legend: P timing pins, N nodes of the flat netlist, A attractions. Lengths in µm, times in ps.
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from placement.flat.correspondence import clustered_nodes
 from placement.netlist.clustering.soft_macros import SOFT_PREFIX
-from placement.netlist.design import Design, Netlist, NodeKind
+from placement.netlist.design import TURN, Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
 
@@ -39,8 +40,16 @@ class Attractions(NamedTuple):
     dy: np.ndarray
     slack: np.ndarray
 
+    def lengths(self, placement: Placement) -> np.ndarray:
+        """float64 [A]: µm, how far the pins of each are from each other in a placement of the clustered netlist."""
+        turn = TURN[placement.orientation[self.node]]
+        x = placement.x[self.node] + turn[..., 0] * self.dx + turn[..., 1] * self.dy
+        y = placement.y[self.node] + turn[..., 2] * self.dx + turn[..., 3] * self.dy
+        lengths: np.ndarray = np.abs(x[0] - x[1]) + np.abs(y[0] - y[1])
+        return lengths
+
     def blended(self, before: Attractions | None, share: float) -> Attractions:
-        """These with `share` of earlier ones; raises nothing."""
+        """These with `share` of earlier ones."""
         if before is None:
             return self
         both = [np.concatenate([one, other], axis=-1) for one, other in zip(self, before, strict=True)]
