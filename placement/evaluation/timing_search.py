@@ -34,6 +34,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_design import read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import clusters_or_none, find
+from placement.netlist.pdn_channel import DENSITY
 from placement.netlist.timing_netlist import read_timing
 from placement.report.placement_metrics import make_table
 
@@ -47,8 +48,8 @@ KEPT = 0.5
 """Share of the earlier rounds' attractions in a round: what was pulled together must not fall apart again."""
 MOST_SHARE = 0.5
 """Of the wirelength, that the wires of failing paths count at most."""
-CELLS = PlacerSettings(overflow=0.15, growth=1.08, balance=WARM_BALANCE)
-"""Of the cells in a round, which begin in their clusters: coarse, at a fifth of the time of spread cells."""
+CELLS = PlacerSettings(overflow=0.1, growth=1.08, balance=WARM_BALANCE, density=DENSITY)
+"""Of the cells in a round, which begin in their clusters: at a quarter of the time of spread cells."""
 LEAST_SECONDS = 0.5
 """Of a round's search: where cells take long to place, there are a few seconds more than were given."""
 RECORD_NAME, PLACEMENT_NAME = "rounds.json", "placement.plc"
@@ -112,9 +113,8 @@ class RoundTimer:
     def attractions(self, cells: CellPlacement, wns: float) -> Attractions:
         """The wires of failing paths; `wns` in ps, below 0."""
         margin, softness = MARGIN * -wns, SOFTNESS * -wns
-        flow = self._evaluator.wire_flow(cells.placement, margin=margin, softness=softness)
-        timing, driver = self._evaluator.timing, self._evaluator.facts["driver"]
-        return attractions(timing, self._flat, self._cluster, self._design.netlist, driver, flow)
+        slope = self._evaluator.slack_per_um(cells.placement, margin=margin, softness=softness)
+        return attractions(self._evaluator, self._cluster, self._design.netlist, slope)
 
 
 def search_with_timing(

@@ -1,10 +1,10 @@
 """Wires of failing paths as weighted nets between the macros, ports and clusters that they join.
 
-The derivative of the total negative slack by the length of a wire is the wire's delay per µm times the number of
-failing endpoints behind it, counted along the latest signals (Guo and Lin: "Differentiable-Timing-Driven Global
-Placement", DAC 2022). Added to the clustered netlist as nets of two pins, so weighted, wires of failing paths cost a
-search of macros what they cost in slack; wires within a cluster, and the delay of the logic, which no placement
-changes, cost nothing.
+The derivative of the total negative slack by the length of a wire is the wire's delay per µm, and what its load adds to
+the delay of its driver, times the number of failing endpoints behind it, counted along the latest signals (Guo and Lin:
+"Differentiable-Timing-Driven Global Placement", DAC 2022). Added to the clustered netlist as nets of two pins, so
+weighted, wires of failing paths cost a search of macros what they cost in slack; wires within a cluster, and the delay
+of the logic, which no placement changes, cost nothing.
 
 Axis legend: P timing pins, N nodes of the flat netlist, A attractions. Lengths in µm, times in ps.
 """
@@ -20,7 +20,6 @@ from placement.flat.correspondence import clustered_nodes
 from placement.netlist.clustering.soft_macros import SOFT_PREFIX
 from placement.netlist.design import TURN, Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.timing_netlist import TimingNetlist
 
 MOST_ATTRACTIONS = 20_000
 """The heaviest ones; the others have a negligible share."""
@@ -68,30 +67,34 @@ def _merged(node: np.ndarray, dx: np.ndarray, dy: np.ndarray, slack: np.ndarray)
 
 
 def attractions(
-    timing: TimingNetlist, flat: FlatDesign, cluster: np.ndarray, netlist: Netlist, driver: np.ndarray, flow: np.ndarray
+    timing: TimingNetlist,
+    flat: FlatDesign,
+    cluster: np.ndarray,
+    netlist: Netlist,
+    driver: np.ndarray,
+    slope: np.ndarray,
 ) -> Attractions:
     """The wires of failing paths between clusters, macros and ports.
 
     Args:
-        timing: pins of `flat`.
-        flat: the design before clustering.
+        evaluator: of the design before clustering.
         cluster: int [N], the cluster of each cell, -1: none.
         netlist: the clustered one.
-        driver: int [P], the pin that drives each; -1: none.
-        flow: float [P], failing endpoints behind the wire to each pin, as `TimingEvaluator.wire_flow` counts them.
+        slope: float [P], ps per µm of the wire to each pin, as of `TimingEvaluator.slack_per_um`.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
     """
-    home = _homes(flat, cluster, netlist)
-    sink = np.flatnonzero((flow > 0) & (driver >= 0))
+    timing, driver = evaluator.timing, evaluator.facts["driver"]
+    home = _homes(evaluator.flat, cluster, netlist)
+    sink = np.flatnonzero((slope > 0) & (driver >= 0))
     pins = np.stack([driver[sink], sink])
     node = home[timing.node[pins]]
     kept = (node >= 0).all(0) & (node[0] != node[1])
     pins, node = pins[:, kept], node[:, kept]
     on_macro = netlist.kind[node] == NodeKind.HARD
     dx, dy = (np.where(on_macro, offset[pins], 0.0).astype(np.float64) for offset in (timing.dx, timing.dy))
-    return _merged(node, dx, dy, flow[sink[kept]] * timing.wires.delay_per_um)
+    return _merged(node, dx, dy, slope[sink[kept]].astype(np.float64))
 
 
 def _homes(flat: FlatDesign, cluster: np.ndarray, netlist: Netlist) -> np.ndarray:

@@ -35,9 +35,10 @@ def test_wires_between_clusters_macros_and_ports(
     clustered: tuple[TimingNetlist, FlatDesign, np.ndarray, Design],
 ) -> None:
     timing, flat, cluster, design = clustered
-    evaluator = TimingEvaluator(timing, flat)
-    flow = evaluator.wire_flow(flat.placement, margin=0.0, softness=1.0)
-    found = attractions(timing, flat, cluster, design.netlist, evaluator.facts["driver"], flow)
+    limited = dataclasses.replace(timing, wires=dataclasses.replace(timing.wires, most_load=1.0))
+    evaluator = TimingEvaluator(limited, flat)
+    slope = evaluator.slack_per_um(flat.placement, margin=0.0, softness=1.0)
+    found = attractions(evaluator, cluster, design.netlist, slope)
     name = design.netlist.names
     pairs = {(name[a], name[b]): slack for (a, b), slack in zip(found.node.T.tolist(), found.slack, strict=True)}
     # From first to one for two endpoints, from two to second and to the memory for one each; 0.1 ps per µm.

@@ -178,7 +178,9 @@ class TimingGraph {
       for (const timing::Endpoint& one : found->endpoints) {
         weight.push_back(one.slack <= 0 ? 1.0F : margin > 0 ? std::max(0.0F, 1.0F - one.slack / margin) : 0.0F);
       }
-      to["wire_flow"] = owned(found->wire_flow(weight, softness));
+      timing::Analysis::Flow flow = found->flow(weight, softness);
+      to["wire_flow"] = owned(std::move(flow.wire));
+      to["load_flow"] = owned(std::move(flow.load));
     }
     return to;
   }

@@ -8,6 +8,7 @@ namespace placement::flat::timing {
 namespace {
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
+constexpr float kLoadStep = 0.05F;  // of a load, for a delay's derivative
 constexpr int kMostRounds = 10;  // of latches that lend time to each other
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
@@ -218,8 +219,9 @@ std::vector<std::int32_t> Analysis::path(const Endpoint& end) const {
   return vertices;
 }
 
-std::vector<float> Analysis::wire_flow(const std::vector<float>& weight, float softness) const {
-  std::vector<float> through(at(graph_.pins()), 0.0F), flow, share;
+Analysis::Flow Analysis::flow(const std::vector<float>& weight, float softness) const {
+  Flow result{std::vector<float>(at(graph_.pins()), 0.0F), std::vector<float>(delays_.load[0].size(), 0.0F)};
+  std::vector<float> flow, share;
   for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
     const Times& times = times_[at(tag)];
     flow.assign(at(2 * graph_.pins()), 0.0F);
@@ -233,7 +235,7 @@ std::vector<float> Analysis::wire_flow(const std::vector<float>& weight, float s
         const float here = flow[at(vertex)], latest = times.arrival[at(vertex)];
         if (here <= 0 || times.start[at(vertex)] == vertex) continue;
         if (driver >= 0) {
-          through[at(pin)] += here;
+          result.wire[at(pin)] += here;
           flow[at(2 * static_cast<std::int64_t>(driver) + (vertex & 1))] += here;
         }
         const std::int32_t begin = graph_.edge_start[at(vertex)], end = graph_.edge_start[at(vertex + 1)];
@@ -245,13 +247,21 @@ std::vector<float> Analysis::wire_flow(const std::vector<float>& weight, float s
           const float early = latest - times.arrival[at(from)] - delays_.edge[at(edge)];
           sum += share[at(edge - begin)] = std::exp(-early / softness);
         }
+        const std::int32_t net = graph_.net[at(pin)];
+        const float load = delays_.load[vertex & 1][at(net)], less = load * (1 - kLoadStep);
         for (std::int32_t edge = begin; edge < end && sum > 0; ++edge) {
-          if (share[at(edge - begin)] > 0) flow[at(graph_.edges[at(edge)].from)] += here * share[at(edge - begin)] / sum;
+          if (share[at(edge - begin)] <= 0) continue;
+          const Edge& one = graph_.edges[at(edge)];
+          const float part = here * share[at(edge - begin)] / sum;
+          flow[at(one.from)] += part;
+          if (load <= 0) continue;
+          const float slope = (delays_.edge[at(edge)] - library_.look_up(one.delay_table, delays_.slew[at(one.from)], less)) / (load - less);
+          result.load[at(net)] += part * std::max(slope, 0.0F);
         }
       }
     }
   }
-  return through;
+  return result;
 }
 
 }  // namespace placement::flat::timing
