@@ -66,14 +66,7 @@ def _merged(node: np.ndarray, dx: np.ndarray, dy: np.ndarray, slack: np.ndarray)
     return Attractions(found[:2].astype(np.int64), found[2:4], found[4:], total[heaviest])
 
 
-def attractions(
-    timing: TimingNetlist,
-    flat: FlatDesign,
-    cluster: np.ndarray,
-    netlist: Netlist,
-    driver: np.ndarray,
-    slope: np.ndarray,
-) -> Attractions:
+def attractions(evaluator: TimingEvaluator, cluster: np.ndarray, netlist: Netlist, slope: np.ndarray) -> Attractions:
     """The wires of failing paths between clusters, macros and ports.
 
     Args:
