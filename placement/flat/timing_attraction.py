@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.flat.correspondence import clustered_nodes
+from placement.flat.timing import TimingEvaluator
 from placement.netlist.clustering.soft_macros import SOFT_PREFIX
 from placement.netlist.design import TURN, Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
