@@ -24,7 +24,7 @@ from scipy.stats import kendalltau
 
 from placement.benchmark.coloquinte_judge import coloquinte_placement
 from placement.flat.electrostatic import PlacerSettings
-from placement.flat.global_placement import WARM_BALANCE, CellPlacement, place_cells, spread_cells
+from placement.flat.global_placement import CellPlacement, place_cells, spread_cells
 from placement.flat.grid import blocked_share, density_overflow, grid_for
 from placement.flat.problem import Core, flat_problem, half_perimeter
 from placement.flat.routing import RoutingResources, route_estimate
@@ -102,7 +102,7 @@ def main() -> None:
     named = (read_netlist(args.flat), read_netlist(args.clustered)) if args.clustered else None
     settings = PlacerSettings(density=args.density)
     neighbour = dataclasses.replace(settings, growth=1.05, balance=0.1)
-    spreading = [dataclasses.replace(settings, balance=WARM_BALANCE), dataclasses.replace(settings, growth=1.015)]
+    spreading = [dataclasses.replace(settings, balance=1e-3), dataclasses.replace(settings, growth=1.015)]
     figures: dict[str, list[float]] = {"flat wirelength": [], "routed estimate": [], "overflow": []}
     last: CellPlacement | None = None
     for path in args.placements:
@@ -118,7 +118,7 @@ def main() -> None:
             line += f" | coloquinte {length / 1e6:.3f} m, {over:.3f}, {seconds:.1f} s"
             line += f" | ratio {last.wirelength / length:.3f}"
         spread = spread_cells(
-            netlist, placement, core, channel=channel_of(netlist, core), attempts=spreading, dense=last
+            netlist, placement, core, channel=channel_of(netlist, core), attempts=spreading, start=last.placement
         )
         route = route_estimate(netlist, spread.placement, core, _TRACKS)
         line += f" | spread {spread.wirelength / 1e6:.3f} m, {spread.seconds:.1f} s"

@@ -61,7 +61,7 @@ def judged(name: str, placement: Placement, given: argparse.Namespace) -> dict[s
     if given.quick:
         legal = evaluator.legalised(evaluator.spread(placement))
     else:
-        found = evaluator.evaluate(placement, middle=False)
+        found = evaluator.evaluate(placement)
         legal, figures["overflow"] = found.legal, found.route.overflow
     assert legal is not None, "the floorplan has no rows"
     figures |= {"wirelength": legal.wirelength, "without_place": legal.without_place}

@@ -24,7 +24,7 @@ from placement.evaluation.settings import SearchConfig
 from placement.flat.cell_blockages import without_cell_blockages
 from placement.flat.correspondence import cells_in_clusters, core_of
 from placement.flat.electrostatic import PlacerSettings
-from placement.flat.global_placement import WARM_BALANCE, CellPlacement, place_cells
+from placement.flat.global_placement import CellPlacement, place_cells
 from placement.flat.row_area import within_rows
 from placement.flat.timing import TimingEstimate, TimingEvaluator
 from placement.flat.timing_attraction import Attractions, attracted, attractions
@@ -48,7 +48,7 @@ KEPT = 0.5
 """Share of the earlier rounds' attractions in a round: what was pulled together must not fall apart again."""
 MOST_SHARE = 0.5
 """Of the wirelength, that the wires of failing paths count at most."""
-CELLS = PlacerSettings(overflow=0.1, growth=1.08, balance=WARM_BALANCE, density=DENSITY)
+CELLS = PlacerSettings(overflow=0.1, growth=1.08, balance=1e-3, density=DENSITY)
 """Of the cells in a round, which begin in their clusters: at a quarter of the time of spread cells."""
 LEAST_SECONDS = 0.5
 """Of a round's search: where cells take long to place, there are a few seconds more than were given."""
