@@ -96,41 +96,28 @@ def test_spread_cells_begin_in_annealed_clusters_and_dense_ones_where_those_ende
     assert np.all(abs(start.y[held] - core.y_low - placed.y[nodes]) <= design.netlist.height[nodes] / 2)
 
 
-def test_clusters_that_cannot_be_annealed_are_placed_as_charges(
+def test_without_clusters_or_where_they_cannot_be_annealed_cells_begin_in_the_middle(
     imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reject(*_: object) -> NoReturn:
         raise DesignError("macros overlap")
 
     begun = recorded(monkeypatch, evaluator(imported).dense(imported.design.initial))
-    for anneal in (reject, None):
-        evaluator(imported, anneal=anneal).evaluate(imported.design.initial)
-    assert begun[0].start == begun[2].start is not None
-    cells, cluster = imported.flat.cells, imported.clustering.cluster
-    first = begun[0].start
-    apart = [np.ptp(first.x[cells[cluster[cells] == number]]) for number in range(cluster.max() + 1)]
-    assert max(apart) < 0.6 * np.ptp(first.x[cells])  # each cluster is in one place, not all in the middle
-
-
-def test_without_clusters_or_where_they_find_no_whitespace_cells_begin_in_the_middle(
-    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def too_full(*_: object) -> NoReturn:
-        raise DesignError("too full")
-
-    begun = recorded(monkeypatch, evaluator(imported).dense(imported.design.initial))
     none = np.full_like(imported.clustering.cluster, -1)
-    evaluator(imported, cluster=none, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
-    monkeypatch.setattr(flat_evaluator, "spread_clusters", too_full)
-    evaluator(imported).evaluate(imported.design.initial)
-    assert [one.start for one in begun if one.spread] == [None, None]
+    for one in (
+        evaluator(imported, cluster=none, anneal=anneal_for_full_evaluation),
+        evaluator(imported, anneal=reject),
+        evaluator(imported),
+    ):
+        one.evaluate(imported.design.initial)
+    assert [one.start for one in begun if one.spread] == [None] * 3
     assert begun[0].settings == PlacerSettings()
 
 
 def test_cells_that_diverge_begin_in_the_middle(imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch) -> None:
     result = evaluator(imported).dense(imported.design.initial)
     begun = recorded(monkeypatch, result, lambda one: one.start is not None)
-    evaluator(imported).evaluate(imported.design.initial)
+    evaluator(imported, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
     assert [(one.spread, one.start is None) for one in begun] == [
         (True, False), (True, True), (False, False), (False, True),
     ]  # fmt: skip
