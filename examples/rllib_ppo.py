@@ -2,8 +2,8 @@
 
     python examples/rllib_ppo.py [--design clustered40] [--envs 32] [--seconds 60]
 
-Each of RLlib's environments is a Gymnasium environment of its own; the pool is for learners that take batches. Prints the
-mean cost of each iteration's episodes. Seconds are of CPU time.
+Each of RLlib's environments is a Gymnasium environment of its own; the pool is for learners that take batches. Prints
+the mean cost of each iteration's episodes. Seconds are of CPU time.
 """
 
 from __future__ import annotations

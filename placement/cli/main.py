@@ -59,6 +59,7 @@ _COMMANDS = (
     Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
+    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes of a policy or of searches.", ("design",)),
     Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on a frozen suite of designs.", ("suite",)),
     Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
