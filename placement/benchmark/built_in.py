@@ -11,20 +11,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from placement.annealing.search import Watch
+from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Curve, Task
 from placement.benchmark.run_request import Request
 from placement.config import ConfigError, CostConfig
 from placement.evaluation.placements import has_macro_places
-from placement.evaluation.placers import PLACERS, Job
-from placement.evaluation.settings import CompareConfig
+from placement.evaluation.settings import AnnealSettings
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
-Curve = tuple[tuple[float, float], ...]
 SAVING_SHARE = 0.15
 """Of the time of a training, left for its end."""
 WATCH_SECONDS = 0.1
@@ -69,20 +67,19 @@ def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
     return found
 
 
-def _compared(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
-    """A placer of `macro-placement compare`."""
+def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
+    """A placer that works until the time ends."""
 
     def run(request: Request, folder: Path) -> Found:
         design = ready(load(request.design))
         before = time.process_time()
-        config = CompareConfig(
+        config = AnnealSettings(
             design=request.design,
-            placers=(name,),
             checkpoint=request.checkpoint if name.startswith("policy") else None,
             time=request.left(),
             cost=CostConfig(name=cost),
         )
-        found = PLACERS[name](Job(design, config, request.seed, Watch()))
+        found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
         curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
         return Found(design, found.placement, curve)
 
@@ -97,17 +94,25 @@ def _supplied(request: Request, folder: Path) -> Found:
     return Found(design, design.initial)
 
 
-def _one_shot(request: Request, folder: Path) -> Found:
-    """The policy's greedy placement and 16 drawn ones, once: the cheapest."""
-    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
-    from placement.evaluation.settings import SampleConfig
+def _one_shot(*, annealed: bool) -> Callable[[Request, Path], Found]:
+    """The policy's greedy placement and 16 drawn ones, once: the cheapest, or that of the command `sample`.
 
-    config = SampleConfig(design=request.design, checkpoint=request.checkpoint, seed=request.seed)
-    policy = policy_from_settings(config)
-    weights = CostConfig().weights()
-    best = cheapest(policy_results(policy.evaluate(request.seed), policy.design, weights), policy.design)
-    assert best.placement is not None and best.costs is not None
-    return Found(policy.design, best.placement, ((time.process_time(), best.costs.total),))
+    `sample` anneals the soft macros of the cheapest ones, and flips macros.
+    """
+
+    def run(request: Request, folder: Path) -> Found:
+        from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
+        from placement.evaluation.settings import SampleConfig
+
+        config = SampleConfig(design=request.design, checkpoint=request.checkpoint, seed=request.seed)
+        policy, weights = policy_from_settings(config), CostConfig().weights()
+        finishing: dict[str, Any] = {"annealed": config.annealed, "flips": config.flips} if annealed else {}
+        results = policy_results(policy.evaluate(request.seed), policy.design, weights, **finishing)
+        best = cheapest(results, policy.design)
+        assert best.placement is not None and best.costs is not None
+        return Found(policy.design, best.placement, ((time.process_time(), best.costs.total),))
+
+    return run
 
 
 def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
@@ -154,14 +159,15 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
 
 BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
     "supplied": _supplied,
-    "random": _compared("random"),
-    "greedy": _compared("greedy"),
-    "search": _compared("anneal"),
-    "search_proxy": _compared("anneal", cost="proxy"),
-    "mixed_size": _compared("mixed_size"),
-    "zero_shot": _one_shot,
-    "policy": _compared("policy"),
-    "policy+refine": _compared("policy+refine"),
+    "random": _anytime("random"),
+    "greedy": _anytime("greedy"),
+    "search": _anytime("search"),
+    "search_proxy": _anytime("search", cost="proxy"),
+    "mixed_size": _anytime("mixed_size"),
+    "zero_shot": _one_shot(annealed=False),
+    "sample": _one_shot(annealed=True),
+    "policy": _anytime("policy"),
+    "policy+refine": _anytime("policy+refine"),
     "fine_tuned": _trained("base"),
     "ppo": _trained(None),
 }
