@@ -13,8 +13,8 @@ import placement
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# The module that each needs, and where it is not enough that it exists.
-NEEDS = {"cleanrl_ppo": ("torch",), "torchrl_ppo": ("torch", "torchrl"), "rllib_ppo": ("torch", "ray.rllib")}
+# The modules that each needs.
+NEEDS = {"cleanrl_ppo": ("torch",), "torchrl_ppo": ("torch", "torchrl")}
 
 
 @pytest.fixture(params=NEEDS)
