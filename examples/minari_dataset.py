@@ -10,6 +10,8 @@ import sys
 
 import minari
 import numpy as np
+from gymnasium import spaces
+from gymnasium.wrappers import TransformObservation
 
 import placement
 from placement.training.episode_dataset import EpisodeDataset, read_episodes
@@ -17,7 +19,12 @@ from placement.training.episode_dataset import EpisodeDataset, read_episodes
 
 def convert(data: EpisodeDataset, dataset_id: str) -> minari.MinariDataset:
     """Plays the episodes once more in `PlacementEnv`, which Minari records."""
-    env = minari.DataCollector(placement.PlacementEnv(data.design, config=data.env))
+    plain = placement.PlacementEnv(data.design, config=data.env)
+    mask = spaces.MultiBinary(plain.observation_space["mask"].shape)  # of uint8 arrays Minari makes lossy pictures
+    shown = spaces.Dict({**plain.observation_space.spaces, "mask": mask})
+    env = minari.DataCollector(
+        TransformObservation(plain, lambda seen: {**seen, "mask": seen["mask"].astype(np.int8)}, shown)
+    )
     for actions, length in zip(data.episodes.actions, data.episodes.length, strict=True):
         env.reset()
         for action in actions[:length]:
