@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from placement.engine import _native
@@ -100,10 +100,27 @@ class Boxes(NamedTuple):
         gap_x, gap_y = self.gaps(pairs)
         return (gap_x < needed[0] - TOLERANCE) & (gap_y < needed[1] - TOLERANCE)
 
-    def some(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> Boxes:
-        """Some of the movable boxes, int [K]; all others are obstacles at their `centres` (float64 [M] each)."""
+    def others(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """All boxes but some movable ones (int [K]): those around them, int [·], and those farther away, int [·].
+
+        Around them is what is near to where they are and to their `centres` (float64 [M] each).
+        """
         now = self.moved_to(*centres)
         others = np.setdiff1d(np.arange(len(self.x)), movers)
+        around = np.ones(len(others), dtype=bool)
+        for (start, size), (at, _), spacing, halo in zip(self.axes, now.axes, self.spacing, self.halo, strict=True):
+            places = np.stack([start[movers], at[movers]])
+            margin = size[movers].max() / 2 + _near(self) + max(spacing[movers].max(), halo[movers].max() + halo.max())
+            reach = size[others] / 2 + margin
+            around &= (at[others] + reach > places.min()) & (at[others] - reach < places.max())
+        return others[around], others[~around]
+
+    def some(
+        self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray], others: np.ndarray | None = None
+    ) -> Boxes:
+        """Some of the movable boxes, int [K]; `others` (int [·], default: all) are obstacles at their `centres`."""
+        now = self.moved_to(*centres)
+        others = np.setdiff1d(np.arange(len(self.x)), movers) if others is None else others
         every = np.concatenate([movers, others])
         x, y = (np.concatenate([start[movers], at[others]]) for start, at in ((self.x, now.x), (self.y, now.y)))
         kept = {name: getattr(self, name)[:, movers] for name in ("low", "high")}
@@ -236,7 +253,8 @@ def _least_moves(axis: _Axis, pairs: np.ndarray, needed: np.ndarray, breakable: 
     matrix = coo_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape).tocsr()
     if (axis.low > axis.high).any():
         return None
-    limits = [*zip(axis.low, axis.high, strict=True), *[(0, None)] * (count + overlaps)]
+    free = np.full(count + overlaps, np.inf)
+    limits = Bounds(np.append(axis.low, np.zeros(len(free))), np.append(axis.high, free))
     price = np.repeat([0.0, 1.0, PRICE], [count, count, overlaps])
-    solved = linprog(price, A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
+    solved = milp(price, constraints=LinearConstraint(matrix, ub=bound), bounds=limits)  # a linear program
     return solved.x[:count] if solved.status == 0 else None

@@ -8,7 +8,7 @@ searched for, and at last, of few macros, an exact solution. Axis legend: as in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -234,9 +234,15 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
         [np.abs(centres[0] - centres[0][one]) + np.abs(centres[1] - centres[1][one]) for one in taken], axis=0
     )
     movers = np.argsort(away, kind="stable")[: len(taken) + MOST_AROUND]
-    tight = tightened(boxes.some(movers, centres), (centres[0][movers], centres[1][movers]))
-    x, y = (axis.copy() for axis in centres)
-    x[movers], y[movers] = tight
+    around, beyond = boxes.others(movers, centres)
+    for others in (around, None):
+        tight = tightened(boxes.some(movers, centres, others), (centres[0][movers], centres[1][movers]))
+        x, y = (axis.copy() for axis in centres)
+        x[movers], y[movers] = tight
+        pairs = np.stack([np.repeat(movers, len(beyond)), np.tile(beyond, len(movers))])
+        pairs, now = pairs[:, boxes.concerns[*pairs]], boxes.moved_to(x, y)
+        if not now.overlaps(pairs, now.needed(*pairs)).any():
+            break
     return x, y
 
 
@@ -282,20 +288,40 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, 
 
 def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple[float, float] | None:
     """The free position nearest to where a box was, the boxes `at` (int [·]) being where they are `now`."""
-    reach_x, reach_y = (
-        (size[at] + size[index]) / 2 + gap for (_, size), gap in zip(now.axes, boxes.needed(index, at), strict=True)
-    )
+    centre = np.stack([now.x[at], now.y[at]])
+    half = np.stack([(size[at] + size[index]) / 2 for _, size in now.axes])
+    close = half + np.stack(boxes.needed(index, at))
+    taken = [np.concatenate([centre - close, centre + close])]
+    if boxes.channel is not None and boxes.edges is not None:
+        abut = half + np.maximum(boxes.halo[:, at] + boxes.halo[:, index, None], 0.0)
+        wide = half + np.minimum(boxes.channel[:, at], boxes.channel[:, index, None])
+        taken += [*_channels(centre, half, abut, wide), *_bands(boxes.edges[:, :, index])]
     start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
-    places = (start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
-    if boxes.channel is None or boxes.edges is None:
-        return _native.nearest_legal_position(*places)
-    facing = [(size[at] + size[index]) / 2 for _, size in now.axes]
-    halos = [np.maximum(halo[at] + halo[index], 0.0) for halo in boxes.halo]
-    abut = [half + halo for half, halo in zip(facing, halos, strict=True)]
-    wide = [half + np.minimum(widths[at], widths[index]) for half, widths in zip(facing, boxes.channel, strict=True)]
-    return _native.nearest_legal_position(
-        *places, channels=[*facing, *abut, *wide], edges=boxes.edges[:, :, index].tolist()
-    )
+    return _native.nearest_legal_position(start, tuple(low), tuple(high), *np.concatenate(taken, axis=1))
+
+
+def _channels(centre: np.ndarray, half: np.ndarray, abut: np.ndarray, wide: np.ndarray) -> Iterator[np.ndarray]:
+    """Where a centre breaks the channel rule beside boxes, float64 [4, ·] each: left, low, right, high.
+
+    Args:
+        centre: of the boxes, [2, ·], as all others.
+        half, abut, wide: distances from it at which two boxes face each other, abut, and leave a channel.
+    """
+    for axis in range(2):
+        gap = np.flatnonzero(wide[axis] > abut[axis] + TOLERANCE)
+        for sign in (-1, 1):
+            ends = centre[axis, gap] + sign * np.stack([abut[axis, gap], wide[axis, gap]])
+            band = np.stack([centre - half, centre + half])[:, :, gap]  # [2 (low, high), 2 (x, y), ·]
+            band[:, axis] = np.sort(ends, axis=0)
+            yield band.reshape(4, -1)
+
+
+def _bands(edges: np.ndarray) -> Iterator[np.ndarray]:
+    """The intervals of `Boxes.edges` of one box, float64 [2, 4], as left, low, right, high, [4, 2] for each axis."""
+    for axis in range(2):
+        band = np.repeat([[[-np.inf]], [[np.inf]]], 2, axis=1).repeat(2, axis=2)
+        band[:, axis] = edges[axis].reshape(2, 2).T
+        yield band.reshape(4, -1)
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:

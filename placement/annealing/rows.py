@@ -6,6 +6,7 @@ Axis legend: N nodes. Lengths are in µm. In columns, read x for y and the other
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import cg
 
 from placement.annealing.anneal_config import AnnealConfig
+from placement.annealing.displacement import TOLERANCE
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
@@ -116,15 +118,13 @@ class RowPacker:
         return heights if sum(heights) <= self._up + self._row_gap else None
 
     def _rows(self, order: np.ndarray, stretch: float) -> Iterator[np.ndarray]:
-        widths = (self._width[order] + self._gap).tolist()
-        most = (self._across + self._gap) / stretch
-        begin, filled = 0, 0.0
-        for index, width in enumerate(widths):
-            if index > begin and filled + width > most:
-                yield order[begin:index]
-                begin, filled = index, 0.0
-            filled += width
-        yield order[begin:]
+        before = [0.0, *np.cumsum(self._width[order] + self._gap).tolist()]
+        most = (self._across + self._gap) / stretch + TOLERANCE
+        begin = 0
+        while begin < len(order):
+            end = max(begin + 1, bisect_right(before, before[begin] + most) - 1)
+            yield order[begin:end]
+            begin = end
 
     def _spread(self, row: np.ndarray, along: np.ndarray) -> None:
         """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from placement.annealing.legaliser import NoLegalPlacement, fits, legalise
+from placement.annealing.legaliser import NoLegalPlacement, _bands, _channels, fits, legalise
 from placement.annealing.search import search
 from placement.engine import _native
 from placement.engine.costs import legality, violations
@@ -194,9 +194,8 @@ def test_no_place_is_nearer(seed: int) -> None:
     low, high = np.array([5.0, 6.0]), np.array([55.0, 54.0])
     edges = [[low[axis], low[axis] + wide, high[axis] - wide, high[axis]] for axis, wide in enumerate((8.0, 6.0))]
     start = generator.integers(-5, 65, 2).astype(float)
-    found = _native.nearest_legal_position(
-        tuple(start), tuple(low), tuple(high), *at, *reach, channels=[*facing, *abut, *channel], edges=edges
-    )
+    areas = [np.concatenate([at - reach, at + reach]), *_channels(at, facing, abut, channel), *_bands(np.array(edges))]
+    found = _native.nearest_legal_position(tuple(start), tuple(low), tuple(high), *np.concatenate(areas, axis=1))
     x, y = np.meshgrid(np.arange(low[0], high[0] + 1), np.arange(low[1], high[1] + 1), indexing="ij")
     places = np.stack([x.ravel(), y.ravel()])
 

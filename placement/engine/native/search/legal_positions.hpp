@@ -112,25 +112,4 @@ class LegalPositions {
   std::vector<std::int32_t> node_;
 };
 
-// The legal position nearest to where a box was, among boxes that are placed: the legaliser's inner loop.
-
-// Placed boxes, [count] each, µm: their centres, and how far on each axis another box's centre is from theirs when
-// the two touch.
-struct PlacedBoxes {
-  std::size_t count;
-  const double *x, *y, *reach_x, *reach_y;
-  // Where there is a channel rule: two boxes face each other on an axis where their centres are nearer than `facing`.
-  // Where they do, the distance on the other axis may not be between `abut` and `channel`.
-  const double *facing_x = nullptr, *facing_y = nullptr, *abut_x = nullptr, *abut_y = nullptr;
-  const double *channel_x = nullptr, *channel_y = nullptr;
-  // On each axis, two open intervals in which the centre may not be: near the canvas's edges.
-  std::array<std::array<double, 4>, 2> edges = {};
-};
-
-// The centre inside [low, high] (µm, by axis) with the least distance |Δx| + |Δy| from `start` at which a box comes
-// nearer to none of the others than touching; nothing where there is none. Where several are as near, the one that is
-// nearest across.
-std::optional<std::array<double, 2>> nearest_legal_position(const std::array<double, 2>& start, const std::array<double, 2>& low,
-                                                   const std::array<double, 2>& high, const PlacedBoxes& boxes);
-
 }  // namespace placement
