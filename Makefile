@@ -32,7 +32,8 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# --no-compile: pip would compile all of the packages to bytecode, for minutes; Python compiles what is used.
+# --no-compile: pip would compile all of the packages to bytecode, for minutes; Python compiles what is used, once.
+unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.packages: $(LOCK) $(VENV)/.python
 	@echo "Installing $(LOCK) for $$($(BIN)/python -V) (once, a few minutes)$(if $(findstring newer,$(LOCK)),: the newest JAX$(comma) episodes in memory; Reverb and runtime=ray need Python 3.11 on Linux x86-64) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r $(LOCK)

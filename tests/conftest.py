@@ -5,11 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache"
+
+# Where no bytecode may be written beside the sources, it is kept here: every process would compile what it imports.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(CACHE / "bytecode"))
+    sys.dont_write_bytecode = False
 
 # Before JAX is imported anywhere: every test runs with several (virtual) devices.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -24,7 +32,7 @@ if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")
 # Ray starts its processes with a niceness of 15: beside other tests they would get hardly any time.
 os.environ.setdefault("RAY_worker_niceness", "0")
 # What one test has compiled, others of the same programs read, those in processes of their own, too.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 
 
