@@ -148,9 +148,10 @@ def _need_more_than_there_is(boxes: Boxes) -> bool:
     if count == 0:
         return False
     spacing = np.broadcast_to(boxes.spacing[:, :count].min(axis=1, keepdims=True) / 2, (2, count))
-    for around in (spacing, boxes.halo[:, :count]):
+    shift = np.zeros((2, count)) if boxes.shift is None else boxes.shift[:, :count]
+    for around, aside in ((spacing, 0.0 * shift), (boxes.halo[:, :count], shift)):
         half = np.stack([size[:count] for _, size in boxes.axes]) / 2 + around
-        room = (boxes.high + half).max(axis=1) - (boxes.low - half).min(axis=1)
+        room = (boxes.high + aside + half).max(axis=1) - (boxes.low + aside - half).min(axis=1)
         if (4 * half.prod(axis=0)).sum() > room.prod() * (1 + TOLERANCE):
             return True
     return False
@@ -189,7 +190,7 @@ def _packed(boxes: Boxes) -> Centres | None:
     concerns[:movable] = boxes.concerns
     concerns[:, :movable] = boxes.concerns.T
     limits, apart = [], []
-    needed = boxes.needed(every[:, None], every)
+    needed = boxes.between(every, every[:, None])  # of each box (row) and one left of it or below
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
@@ -241,7 +242,7 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
         x[movers], y[movers] = tight
         pairs = np.stack([np.repeat(movers, len(beyond)), np.tile(beyond, len(movers))])
         pairs, now = pairs[:, boxes.concerns[*pairs]], boxes.moved_to(x, y)
-        if not now.overlaps(pairs, now.needed(*pairs)).any():
+        if not now.overlaps(pairs).any():
             break
     return x, y
 
@@ -258,7 +259,7 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
     """Orders in which macros take positions: by conflicts, by area, from each side."""
     count, pairs = boxes.movable, boxes.pairs()
     x, y, area = boxes.x[:count], boxes.y[:count], (boxes.width * boxes.height)[:count]
-    overlapping = pairs[:, boxes.overlaps(pairs, boxes.needed(*pairs))].ravel()
+    overlapping = pairs[:, boxes.overlaps(pairs)].ravel()
     beyond = np.zeros(count, dtype=bool)  # the canvas or the macro's regions
     for at, low, high in zip((x, y), boxes.low, boxes.high, strict=True):
         beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
@@ -290,10 +291,12 @@ def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple
     """The free position nearest to where a box was, the boxes `at` (int [·]) being where they are `now`."""
     centre = np.stack([now.x[at], now.y[at]])
     half = np.stack([(size[at] + size[index]) / 2 for _, size in now.axes])
-    close = half + np.stack(boxes.needed(index, at))
-    taken = [np.concatenate([centre - close, centre + close])]
+    low_gap = np.stack(boxes.between(index, at))
+    high_gap = low_gap if boxes.shift is None else np.stack(boxes.between(at, index))
+    taken = [np.concatenate([centre - half - low_gap, centre + half + high_gap])]
     if boxes.channel is not None and boxes.edges is not None:
-        abut = half + np.maximum(boxes.halo[:, at] + boxes.halo[:, index, None], 0.0)
+        halos = np.stack([boxes.halos_between(index, at), boxes.halos_between(at, index)])
+        abut = half + np.maximum(halos, 0.0)
         wide = half + np.minimum(boxes.channel[:, at], boxes.channel[:, index, None])
         taken += [*_channels(centre, half, abut, wide), *_bands(boxes.edges[:, :, index])]
     start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
@@ -305,12 +308,14 @@ def _channels(centre: np.ndarray, half: np.ndarray, abut: np.ndarray, wide: np.n
 
     Args:
         centre: of the boxes, [2, ·], as all others.
-        half, abut, wide: distances from it at which two boxes face each other, abut, and leave a channel.
+        half: distances from it at which two boxes face each other.
+        abut: distances at which they abut, [2 (before and after it), 2, ·].
+        wide: distances at which they leave a channel.
     """
     for axis in range(2):
-        gap = np.flatnonzero(wide[axis] > abut[axis] + TOLERANCE)
-        for sign in (-1, 1):
-            ends = centre[axis, gap] + sign * np.stack([abut[axis, gap], wide[axis, gap]])
+        for sign, near in ((-1, abut[0, axis]), (1, abut[1, axis])):
+            gap = np.flatnonzero(wide[axis] > near + TOLERANCE)
+            ends = centre[axis, gap] + sign * np.stack([near[gap], wide[axis, gap]])
             band = np.stack([centre - half, centre + half])[:, :, gap]  # [2 (low, high), 2 (x, y), ·]
             band[:, axis] = np.sort(ends, axis=0)
             yield band.reshape(4, -1)
@@ -357,8 +362,9 @@ def boxes_of(
     low, high = centres - sides / 2, centres + sides / 2
     size = sides[:, movable]
     corners = np.concatenate([np.concatenate([low[:, fixed], high[:, fixed]]).T, areas])
-    halos = np.stack(design.constraints.sides(placement.orientation))
-    halo = np.concatenate([halos[:, movable], halos[:, fixed], np.full((2, len(areas)), -np.inf)], axis=1)
+    sides_kept = design.constraints.turned_halo(placement.orientation).T.reshape(2, 2, -1)  # [low or high, axis, N]
+    halos = np.full((2, 2, len(movable) + len(fixed) + len(areas)), -np.inf)
+    halos[..., : len(movable) + len(fixed)] = sides_kept[..., np.concatenate([movable, fixed])]
     kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
@@ -378,7 +384,7 @@ def boxes_of(
         last[axis], first[axis] = (edge + size[axis] / 2 for edge in corner)
         corners[:, axis] = _down(corners[:, axis], pitch, offset)
         corners[:, 2 + axis] = _up(corners[:, 2 + axis], pitch, offset)
-        halo[axis] = np.ceil(halo[axis] / pitch - TOLERANCE) * pitch
+        halos[:, axis] = np.ceil(halos[:, axis] / pitch - TOLERANCE) * pitch
         kept[axis] = np.ceil(kept[axis] / pitch - TOLERANCE) * pitch
     fixed_size = (corners[:, 2:] - corners[:, :2]).T
     x, y = np.concatenate([low[:, movable] + size / 2, corners[:, :2].T + fixed_size / 2], axis=1)
@@ -386,7 +392,11 @@ def boxes_of(
     concerns = np.ones((len(movable), len(x)), dtype=bool)
     concerns[:, len(movable) + len(fixed) :] = area_concerns
     has_regions = bool(design.constraints.regions)
-    boxes = Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+    shift = np.where(np.isfinite(halos[0]), halos[1] - np.maximum(halos[0], 0.0), 0.0) / 2
+    boxes = Boxes(
+        x, y, width, height, len(movable), first, last, halos.mean(axis=0), kept, concerns, has_regions,
+        shift=shift if shift.any() else None,
+    )  # fmt: skip
     if not design.constraints.has_channels:
         return boxes
     channel = np.zeros((2, len(x)))

@@ -38,13 +38,12 @@ class RowPacker:
     def __init__(self, design: Design, config: AnnealConfig, *, upright: bool = False) -> None:
         self._design, self._config, self._upright = design, config, upright
         sides = design.netlist.sides(design.initial.orientation)
-        halos = design.constraints.sides(design.initial.orientation)
+        halo = design.constraints.turned_halo(design.initial.orientation)[design.placing_order]
+        widest = halo.max(axis=0, initial=0.0)
         canvas = design.canvas
         axes = (1, 0) if upright else (0, 1)
         self._width, self._height = (sides[axis] for axis in axes)
-        gaps = [
-            max(config.spacing_in(design), 2 * float(halo[design.placing_order].max(initial=0.0))) for halo in halos
-        ]
+        gaps = [max(config.spacing_in(design), float(widest[axis] + widest[axis + 2])) for axis in range(2)]
         self._gap, self._row_gap = (gaps[axis] for axis in axes)
         self._across, self._up = ((canvas.width, canvas.height)[axis] for axis in axes)
         self._cell = canvas.cell_width if upright else canvas.cell_height

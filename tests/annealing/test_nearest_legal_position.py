@@ -50,11 +50,10 @@ def test_no_place_is_nearer(seed: int) -> None:
 
 
 def test_a_box_as_large_as_the_room_and_one_larger() -> None:
-    touching = np.array([[50.0], [50.0], [50.0], [50.0]])
-    found = _native.nearest_legal_position((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *touching[:2] - touching[2:], *touching[:2] + touching[2:])
+    limits = (50.0, 50.0), (0.0, 0.0), (100.0, 100.0)
+    found = _native.nearest_legal_position(*limits, *np.array([[0.0], [0.0], [100.0], [100.0]]))
     assert found is not None and sorted(np.abs(np.array(found) - 50.0)) == [0.0, 50.0]
-    blocked = np.array([[50.0], [50.0], [51.0], [51.0]])
-    assert _native.nearest_legal_position((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *blocked[:2] - blocked[2:], *blocked[:2] + blocked[2:]) is None
+    assert _native.nearest_legal_position(*limits, *np.array([[-1.0], [-1.0], [101.0], [101.0]])) is None
     with pytest.raises(ValueError, match="one length"):
         _native.nearest_legal_position(
             (0.0, 0.0), (0.0, 0.0), (1.0, 1.0), np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(2)

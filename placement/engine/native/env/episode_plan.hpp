@@ -55,7 +55,7 @@ struct MacroNet {
 struct MacroToPlace {
   std::int32_t node;
   double width, height;                                        // µm
-  double halo_x, halo_y;                                       // µm
+  Halo halo;
   SnapGrid grid;                                               // where its corner may lie
   std::int32_t keep_set;                                       // of keep-outs, see Constraints
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
@@ -67,7 +67,7 @@ struct MacroToPlace {
 // How many gcells apart, along each axis, two macros on gcell centres still overlap or are too close; -1 where they
 // never are. On a snapping grid macros are up to a pitch off the centres, so that may be one gcell too many.
 struct CellReach {
-  std::int32_t columns = -1, rows = -1;
+  std::int32_t left = -1, right = -1, below = -1, above = -1;  // of the other macro
 };
 
 // A hard macro that is placed.

@@ -124,6 +124,7 @@ inline std::uint64_t fingerprint(const Design& design) {
       add(std::vector<double>{off.x, off.y, off.width, off.height, static_cast<double>(off.kind)});
     }
     add(std::vector<double>{kept.grid.pitch_x, kept.grid.pitch_y, kept.grid.offset_x, kept.grid.offset_y});
+    if (!kept.halo_shift_x.empty()) add(kept.halo_shift_x), add(kept.halo_shift_y);
     if (!kept.own_grids.empty()) add(kept.own_grid);
     for (const SnapGrid& grid : kept.own_grids) {
       add(std::vector<double>{grid.pitch_x, grid.pitch_y, grid.offset_x, grid.offset_y});

@@ -130,8 +130,8 @@ void PlacementState::find_legal() {
   for (int t = 0; t < step_; ++t) {
     const CellReach& reach = reach_of[plan_->macros[t].shape];
     const int row = cells_[t] / canvas.columns, column = cells_[t] % canvas.columns;
-    block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
-                std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
+    block_cells(legal_.data(), words_, std::max(row - reach.below, 0), std::min(row + reach.above, canvas.rows - 1),
+                std::max(column - reach.left, 0), std::min(column + reach.right, canvas.columns - 1));
   }
   if (plan_->design->constraints.channel.is_set()) {
     for (int t = 0; t < step_; ++t) plan_->block_channels(plan_->macros[step_], placed_box(t), legal_.data());
@@ -149,19 +149,10 @@ void PlacementState::find_legal_off_grid() {
   off_grid_->begin(macro);
   off_grid_->forbid_given(macro);
   for (int t = 0; t < step_; ++t) {
-    const auto [across, up] = reach_of(macro, plan_->macros[t]);
-    off_grid_->forbid(placed_[t].x, placed_[t].y, across, up);
-    off_grid_->forbid_channels(macro, placed_box(t));
+    off_grid_->forbid_beside(macro, placed_box(t));
   }
   off_grid_->find(legal_.data());
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
-}
-
-// How near on each axis the centres of two macros may come, both at once.
-std::pair<double, double> PlacementState::reach_of(const MacroToPlace& macro, const MacroToPlace& other) const {
-  const double threshold = plan_->canvas.overlap_threshold;
-  return {centre_reach(macro.width, other.width, macro.halo_x + other.halo_x, threshold),
-          centre_reach(macro.height, other.height, macro.halo_y + other.halo_y, threshold)};
 }
 
 std::pair<int, int> PlacementState::nth_legal(int n) const {
@@ -233,8 +224,8 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
     const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int columns = plan_->canvas.columns;
-    if (std::abs(row - cells_[t] / columns) <= reach.rows && std::abs(column - cells_[t] % columns) <= reach.columns) {
+    const int columns = plan_->canvas.columns, up = row - cells_[t] / columns, across = column - cells_[t] % columns;
+    if (up >= -reach.below && up <= reach.above && across >= -reach.left && across <= reach.right) {
       *obstacle = placed_[t].node;
     }
   }

@@ -60,7 +60,7 @@ class Search {
   }
 
  private:
-  static constexpr double kMostColumns = 256;
+  static constexpr double kMostBins = 64;
 
   struct Side {
     double bound, x;  // µm: least distance of a place beside it, and where it is
@@ -83,38 +83,41 @@ class Search {
       }
     }
     std::sort(sides_.begin(), sides_.end(), [](const Side& a, const Side& b) { return a.bound < b.bound; });
-    make_columns(radius, widths);
+    make_bins(radius, widths);
   }
 
-  // Columns about as wide as an area, so that a place is compared with the areas around it only.
-  void make_columns(double radius, double widths) {
-    from_ = start_[0] - radius;
-    const double count = static_cast<double>(near_.size());
-    const double columns = std::clamp(2 * radius * count / std::max(widths, kLengthTolerance), 1.0, kMostColumns);
-    per_column_ = std::floor(columns) / (2 * radius);
-    first_in_.assign(static_cast<std::size_t>(columns) + 1, 0);
-    const auto for_columns = [this](std::int32_t i, auto visit_column) {
-      const std::size_t last = column_of(taken_.x_high[i]);
-      for (std::size_t column = column_of(taken_.x_low[i]); column <= last; ++column) visit_column(column);
+  // Bins about as wide as an area, so that a place is compared with the areas around it only.
+  void make_bins(double radius, double widths) {
+    corner_ = {start_[0] - radius, start_[1] - radius};
+    const double mean = widths / static_cast<double>(std::max<std::size_t>(near_.size(), 1));
+    bins_ = static_cast<int>(std::clamp(2 * radius / std::max(mean, kLengthTolerance), 1.0, kMostBins));
+    per_bin_ = bins_ / (2 * radius);
+    first_in_.assign(static_cast<std::size_t>(bins_) * bins_ + 1, 0);
+    const auto for_bins = [this](std::int32_t i, auto visit_bin) {
+      const int right = bin_of(taken_.x_high[i], 0), top = bin_of(taken_.y_high[i], 1);
+      for (int column = bin_of(taken_.x_low[i], 0); column <= right; ++column) {
+        for (int row = bin_of(taken_.y_low[i], 1); row <= top; ++row) visit_bin(column * bins_ + row);
+      }
     };
-    for (const std::int32_t i : near_) for_columns(i, [this](std::size_t column) { ++first_in_[column + 1]; });
-    for (std::size_t column = 1; column < first_in_.size(); ++column) first_in_[column] += first_in_[column - 1];
-    in_column_.resize(first_in_.back());
+    for (const std::int32_t i : near_) for_bins(i, [this](int bin) { ++first_in_[bin + 1]; });
+    for (std::size_t bin = 1; bin < first_in_.size(); ++bin) first_in_[bin] += first_in_[bin - 1];
+    in_bin_.resize(first_in_.back());
     next_.assign(first_in_.begin(), first_in_.end() - 1);
-    for (const std::int32_t i : near_) for_columns(i, [&](std::size_t column) { in_column_[next_[column]++] = i; });
+    for (const std::int32_t i : near_) for_bins(i, [&](int bin) { in_bin_[next_[bin]++] = i; });
   }
 
-  std::size_t column_of(double x) const {
-    return static_cast<std::size_t>(std::clamp((x - from_) * per_column_, 0.0, static_cast<double>(first_in_.size() - 2)));
+  int bin_of(double at, int axis) const {
+    return static_cast<int>(std::clamp((at - corner_[axis]) * per_bin_, 0.0, bins_ - 1.0));
   }
 
   // Takes the nearest place at `x` inside [low, high] up, if it is the nearest so far.
   void visit(double x, double low, double high) {
     if (!inside(x, low_[0], high_[0]) || low > high + kLengthTolerance) return;
     intervals_.clear();
-    const std::size_t column = column_of(x);
-    for (std::int32_t at = first_in_[column]; at < first_in_[column + 1]; ++at) {
-      const std::int32_t i = in_column_[at];
+    const int column = bin_of(x, 0) * bins_;  // whose bins follow each other
+    const std::int32_t end = first_in_[column + bin_of(high, 1) + 1];
+    for (std::int32_t at = first_in_[column + bin_of(low, 1)]; at < end; ++at) {
+      const std::int32_t i = in_bin_[at];
       if (x > taken_.x_low[i] + kLengthTolerance && x < taken_.x_high[i] - kLengthTolerance &&
           taken_.y_low[i] <= high && taken_.y_high[i] >= low) {
         intervals_.push_back({taken_.y_low[i], taken_.y_high[i]});
@@ -135,8 +138,10 @@ class Search {
   const TakenAreas& taken_;
   std::vector<std::int32_t> near_;
   std::vector<Side> sides_;  // by their bounds
-  double from_ = 0, per_column_ = 0;
-  std::vector<std::int32_t> first_in_, in_column_, next_;  // areas by column
+  Point corner_ = {};
+  int bins_ = 1;  // along a side of the square
+  double per_bin_ = 0;
+  std::vector<std::int32_t> first_in_, in_bin_, next_;  // areas by bin; an area may be in several
   std::vector<Interval> intervals_;
   std::optional<Point> best_;
   double least_ = 0;
