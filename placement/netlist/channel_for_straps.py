@@ -36,7 +36,8 @@ def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float,
     whose = ", ".join(
         f"{one.layer} {one.pitch:g} µm from strap to strap of a net, {one.width:g} µm wide" for one in chosen if one
     )
-    rule = f"channels of {width:g} µm across and {height:g} µm up"
+    sizes = [f"{size:g} µm {way}" for size, way in ((width, "across"), (height, "up")) if size]
+    rule = f"channels of {' and '.join(sizes)}"
     reason = _reason_against(flat, halo, (width, height))
     if reason:
         return (0.0, 0.0), [

@@ -108,10 +108,10 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
     halo, allowed = np.zeros((netlist.num_nodes, 4)), np.full(netlist.num_nodes, ALL_ORIENTATIONS)
     for pattern, sides in _object("halos", values.get("halos", {})).items():
         is_whole = isinstance(sides, list) and len(sides) == 4
-        every = [_number(pattern, side) for side in sides] if is_whole else [*_pair(pattern, sides)] * 2
-        if not all(0 <= side < np.inf for side in every):
+        four = [_number(pattern, side) for side in sides] if is_whole else [*_pair(pattern, sides)] * 2
+        if not all(0 <= side < np.inf for side in four):
             raise _Wrong(f"halos: {pattern!r} has {sides}; must be finite and at least 0 µm", pattern)
-        halo[matching(names, pattern, "halos")] = every
+        halo[matching(names, pattern, "halos")] = four
     for pattern, turns in _object("orientations", values.get("orientations", {})).items():
         if not _list(pattern, turns) or any(turn not in every for turn in turns):
             known = ", ".join(every)
@@ -259,7 +259,7 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
 def _halo_values(sides: np.ndarray) -> list[float]:
     """Two sides of a halo, x and y, or its four sides where opposite ones differ."""
     is_even = (sides[:2] == sides[2:]).all()
-    return (sides[:2] if is_even else sides).tolist()  # type: ignore[no-any-return]
+    return (sides[:2] if is_even else sides).tolist()
 
 
 def _grid_values(grid: SnapGrid) -> dict[str, list[float]]:

@@ -175,7 +175,7 @@ def _check_areas(design: Design) -> None:
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
     blocked = kept.rectangles[kept.kind != KeepOutKind.REGION]
-    fixed = clipped(_taken_by_fixed(design, np.zeros(2)), canvas.width, canvas.height)
+    fixed = clipped(_taken_by_fixed(design, np.zeros(4)), canvas.width, canvas.height)
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]

@@ -187,7 +187,7 @@ def only(design: Design, placement: Placement, macros: np.ndarray) -> tuple[Desi
         nodes.append(Node(name, NodeKind.HARD, x, y, float(width[node]), float(height[node])))
     small = build("some", design.canvas, nodes, [Net([("port", 0, 0), (names[0], 0, 0)])])
     kept = design.constraints
-    small = with_channels(small, kept.channel, halo=float(kept.halo[macros[0], 0]), grid=kept.grid)
+    small = with_channels(small, kept.channel, halo=tuple(kept.halo[macros[0]]), grid=kept.grid)
     return small, small.initial
 
 

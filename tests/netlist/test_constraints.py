@@ -34,7 +34,7 @@ def full() -> Design:
     """Four macros with every kind of constraint."""
     design = four_macros()
     halo = np.zeros((design.netlist.num_nodes, 4))
-    halo[node_of(design, "large")] = 1.5, 0.5
+    halo[node_of(design, "large")] = 1.5, 0.5, 1.5, 0.5
     orientations = np.full(design.netlist.num_nodes, ALL_ORIENTATIONS)
     orientations[node_of(design, "middle")] = 1 << Orientation.FN | 1 << Orientation.N
     region = Region("upper", np.array([[0.0, 20, 50, 50]]), np.array([node_of(design, "small")]), is_exclusive=True)
@@ -172,7 +172,7 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
     length = st.floats(0, 1e9)
     hard = design.netlist.hard
     halo = np.zeros((design.netlist.num_nodes, 4))
-    halo[hard] = [[data.draw(length), data.draw(length)] for _ in hard]
+    halo[hard] = [[data.draw(length) for _ in range(4)] for _ in hard]
     orientations = np.full(len(halo), ALL_ORIENTATIONS)
     orientations[hard] = [data.draw(st.integers(1, 255)) for _ in hard]
     boxes = st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20), st.floats(21, 50), st.floats(21, 50)), max_size=3)
