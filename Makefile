@@ -19,7 +19,7 @@ comma := ,
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
-.PHONY: help install train evaluate test test-cluster test-browser sanitize lint reference figures docs format clean
+.PHONY: help install train evaluate test test-slow test-cluster test-browser sanitize lint reference figures docs format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -50,12 +50,17 @@ train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=.
 evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
 	$(BIN)/python evaluate.py $(ARGS)
 
-test: install  ## Run all tests but those of test-cluster and test-browser (TEST_ARGS="-k name")
+TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test: install  ## Run all tests but those of the next three targets, or some of all (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
-	$(BIN)/python -m pytest -m "not cluster and not browser" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not slow and not cluster and not browser" $(TWO_PROCESSES)
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
+
+test-slow: install  ## Compile and run the C++ tests, repeat, stress, and use large designs
+	$(BIN)/python -m pytest -m "slow and not cluster and not browser" $(TWO_PROCESSES)
 
 # In one process: they share one run, and mostly wait for its processes. CLUSTER=hosts: those on three hosts only.
 test-cluster: install  ## Kill, starve, attack and resume real runs of many processes

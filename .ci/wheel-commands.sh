@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs the commands of the macro-placement that is installed in the Python on the PATH, in a folder of its own, and checks that it
-# is the wheel and not the checkout: .ci/wheel-commands.sh CHECKOUT [COUNT]. cibuildwheel calls it for each wheel (pyproject.toml).
-# COUNT: only so many commands, at least 2, the ones that need most packages first.
+# is the wheel and not the checkout: .ci/wheel-commands.sh CHECKOUT. cibuildwheel calls it for each wheel (pyproject.toml).
 set -euo pipefail
 root=$(cd "$1" && pwd)
 work=$(mktemp -d)
@@ -9,7 +8,6 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset PYTHONPATH PLACEMENT_PATH
 
-left=${2:-1000}
 for run in \
   "train preset=test ppo.iterations=1 run_dir=run" \
   "train -m preset=test ppo.iterations=1 seed=1" \
@@ -30,7 +28,6 @@ for run in \
   "generate flat chip --cells 400 --macros 4" \
   "search design=chip method=mixed_size moves=1000 candidates=2 plots=false" \
   "plan actors=4"; do
-  [ $((left--)) -gt 0 ] || break
   echo "macro-placement $run"
   # shellcheck disable=SC2086
   macro-placement $run >log 2>&1 || { cat log; echo "wheel: failed: macro-placement $run" >&2; exit 1; }

@@ -29,7 +29,7 @@ from placement.evaluation.full_evaluation import FullEvaluator, read_flat_of
 from placement.evaluation.placements import load_placements
 from placement.flat.correspondence import core_of, macros_on_flat
 from placement.flat.problem import Core, counted_nets, pin_offsets
-from placement.netlist.design import Canvas, Netlist, Orientation, Placement
+from placement.netlist.design import Canvas, Netlist, Placement
 from placement.netlist.load import load
 
 _GRID = 128  # gcells across and up
@@ -55,8 +55,6 @@ class Outside(NamedTuple):
 
 def outside(netlist: Netlist, macros: Placement, core: Core, tracks: np.ndarray, blocked: np.ndarray) -> Outside:
     """What coloquinte says of macros as they stand; tracks, and what macros block of them, are those of `tracks_of`."""
-    if (macros.orientation[netlist.hard] >= Orientation.E).any():
-        raise SystemExit("a macro is turned by 90°, which coloquinte is not asked to take")
     placed, seconds = coloquinte_placement(netlist, macros, core)
     dx, dy = pin_offsets(netlist, placed.orientation)
     sides = []

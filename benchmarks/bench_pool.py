@@ -1,6 +1,7 @@
 """Steps per second of the engine's pool beside other ways to step environments, and the cost of a step.
 
     PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 2] [--rounds 3] [--threads 1 2 4 …]
+    python benchmarks/bench_pool.py --drawn 20 60 [--count 1000]
 
 64 environments, 2 threads, random legal actions (the same for all, drawn beforehand), with and without placing soft
 macros; environments are out of phase in (a), (d) and (e).
@@ -9,6 +10,9 @@ macros; environments are out of phase in (a), (d) and (e).
     (b) Gymnasium's `SyncVectorEnv`             (e) the pool in asynchronous mode
     (c) its `AsyncVectorEnv`                    (f) the engine's step in a plain loop on as many threads
 
+With `--drawn MACROS` it measures instead how steps per second and memory change where a synchronous pool plays N
+different designs of up to so many macros: a list of them, or as many drawn one by one.
+
 Where the package `envpool` is installed, its CartPole shows what a pool itself costs. All are measured in turn for some
 rounds; medians are printed. Compare ratios, not figures. CPU time is the process's own, children not counted.
 """
@@ -16,10 +20,13 @@ rounds; medians are printed. Compare ratios, not figures. CPU time is the proces
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
@@ -31,6 +38,8 @@ from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design
+from placement.netlist.distribution import DesignDistribution
+from placement.netlist.generators.synthetic import SyntheticDesigns
 from placement.netlist.load import load
 
 ENVS = 64
@@ -266,6 +275,36 @@ def scaling(design: Design, threads: list[int], seconds: float, rounds: int) -> 
         print(f"      efficiency {rates[count] / rates[first] * first / count:.2f}")
 
 
+def resident() -> float:
+    """MiB of this process's memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def drawn(macros: tuple[int, int], count: int, episodes: int) -> None:
+    """A row for one design, a list of `count`, as many drawn, and the same with four episodes of each."""
+    distribution = SyntheticDesigns(macros=macros, count=count)
+    kinds: dict[str, Callable[[], DesignDistribution | list[Design]]] = {
+        "one design": lambda: [distribution[0]],
+        "drawn": lambda: distribution,
+        "drawn, four episodes of each": lambda: dataclasses.replace(distribution, episodes_per_design=4),
+        f"a list of {count}": lambda: list(distribution),
+    }
+    print(f"  {macros[0]} to {macros[1]} macros, {ENVS} environments, {THREADS} threads, random legal actions")
+    for name, designs in kinds.items():
+        before, wall, cpu = resident(), time.perf_counter(), time.process_time()
+        with make_pool(designs(), ENVS, num_threads=THREADS) as pool:
+            pool.reset()
+            made = time.process_time() - cpu
+            steps, ended, wall, cpu = 0, 0, time.perf_counter(), time.process_time()
+            while ended < episodes:
+                ended += int(pool.step(pool.sample_actions())[2].sum())
+                steps += ENVS
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            rates = f"{steps / wall:9,.0f} steps/s  {1e3 * cpu / ended:7.2f} ms CPU an episode"
+            held = resident() - before
+            print(f"    {name:30s} made in {made:6.1f} s CPU  {held:7.0f} MiB  {rates}", flush=True)
+
+
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -273,8 +312,12 @@ def main() -> None:
     parser.add_argument("--soft", nargs="*", default=["none", "force_directed"])
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3, help="of which the medians are given")
+    parser.add_argument("--drawn", nargs=2, type=int, help="least and greatest number of macros")
+    parser.add_argument("--count", type=int, default=1000, help="different designs")
     parser.add_argument("--threads", nargs="*", type=int, default=[], help="a scaling curve over these")
     arguments = parser.parse_args()
+    if arguments.drawn:
+        return drawn(tuple(arguments.drawn), arguments.count, arguments.count)
     designs = [load(name) for name in arguments.designs]
     for design in designs:
         for soft_placer in arguments.soft:

@@ -1,19 +1,23 @@
-"""Freezes a suite of `macro-placement benchmark`: writes the checksum of each generated and built-in design into it.
+"""Freezes a suite of `macro-placement benchmark`: writes the checksum of each design into it.
 
     python benchmarks/freeze_suite.py placement/benchmark/data/synthetic.json
 
-Run it once for a new version of a suite; a frozen version is not changed any more.
+Public designs are imported from what `macro-placement fetch` brought; those that it does not bring get no checksum. Run
+it once for a new version of a suite; a frozen version is not changed any more, unless an importer was mended.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import tempfile
 from pathlib import Path
 
-from placement.benchmark.suites import content_checksum, generated, read_suite
+from placement.benchmark.suites import content_checksum, design_path, generated, read_suite
 from placement.netlist.files import write_whole
 from placement.netlist.load import load
+from placement.netlist.public_designs import PUBLIC_DESIGNS
 
 
 def main() -> None:
@@ -24,6 +28,10 @@ def main() -> None:
     for one, written in zip(read_suite(str(args.suite)).designs, known["designs"], strict=True):
         if one.kind != "public":
             written["checksum"] = content_checksum(generated(one) if one.kind == "clustered" else load(one.name))
+        elif one.name in PUBLIC_DESIGNS:
+            with tempfile.TemporaryDirectory() as folder:
+                path = design_path(dataclasses.replace(one, checksum=None), Path(folder))
+                written["checksum"] = content_checksum(load(path))
     lines = ",\n".join(f"    {json.dumps(one)}" for one in known.pop("designs"))
     head = json.dumps(known, indent=2)[:-2]
     write_whole(args.suite, f'{head},\n  "designs": [\n{lines}\n  ]\n}}\n')

@@ -56,6 +56,8 @@ COMPARED = {  # label → placement
     "AlphaChip (fine-tuned)": "ariane133_ng45_68/placed/CT_AC.def.gz",
 }
 KEPT = {  # picture → where it is from; its data is not in the repository
+    "benchmark_synthetic_profiles.png": "macro-placement benchmark page",
+    "benchmark_synthetic_time_to_quality.png": "macro-placement benchmark page",
     "accelerator_curves.png": "a training of hours on an accelerator: docs/experiments/accelerator.md",
     "ariane_curves.png": "three trainings of an hour: docs/experiments/training.md",
     "chip_cost.svg": "drawn by hand",
@@ -144,8 +146,8 @@ def compared(path: Path) -> None:
     files = [file.format(work=WORK) if file.startswith("{") else data(file) for file in COMPARED.values()]
     searched("ariane68")
     out = WORK / "ariane68-compared"
-    words = (f"placement={','.join(files)}", f"labels={','.join(COMPARED)}", f"design={imported('ariane68')}")
-    command("compare full=true", *words, f"out={out}")
+    named = (f"{label}={file}" for label, file in zip(COMPARED, files, strict=True))
+    command("benchmark full=true", f"design={imported('ariane68')}", f"out={out}", "--placements", *named)
     shrink(out / "full.png", path)
 
 
@@ -240,7 +242,7 @@ def figures() -> Iterator[Figure]:
     yield Figure("images/import_floorplan.png", 75, copied(imported, "ariane68", "floorplan.png"), text)
     text += f"; search method=anneal {IMPORTS['ariane68'][1]}"
     yield Figure("images/import_ariane.png", 135, copied(searched, "ariane68", "placement.png"), text)
-    text += "; macro-placement compare full=true placement=… labels=…"
+    text += "; macro-placement benchmark full=true placements=…"
     yield Figure("images/outcomes_ariane.png", 450, compared, text)
     text = "placement.load_policy('base').place('ariane133_ng45', samples=4)"
     yield Figure("images/ariane_placement.png", 60, placed, text)

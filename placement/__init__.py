@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
     from placement.env.vector_env import PlacementVectorEnv
+    from placement.netlist.generators.synthetic import SyntheticDesigns
     from placement.netlist.graph import to_networkx
     from placement.netlist.importing import ImportSettings
     from placement.runtimes.public import train
@@ -52,6 +53,7 @@ __all__ = [
     "PlacementEnv",
     "PlacementVectorEnv",
     "Policy",
+    "SyntheticDesigns",
     "Tidiness",
     "cost",
     "evaluate",
@@ -79,6 +81,7 @@ _LATER = {
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
     "Policy": "placement.api",
+    "SyntheticDesigns": "placement.netlist.generators.synthetic",
     "Tidiness": "placement.engine.tidiness",
     "cost": "placement.engine.costs",
     "evaluate": "placement.api",

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from placement.config import Count, Seconds, Seed, Settings, Text
+from placement.config import ConfigError, Count, Seconds, Seed, Settings, Text
 
 DEFAULT_PLACERS = ("random", "greedy", "search")
 
@@ -17,9 +17,12 @@ class BenchmarkConfig(Settings):
 
     Attributes:
         suite: smoke, synthetic or public, or the path of a suite's .json file
+        design: one design instead of a suite, a name or a folder
         split: train, validation or test
         designs: only these of the suite; empty: all of the split
-        placers: names, or package.module:callable; NAME@SECONDS gives one its own CPU seconds
+        placers: names, or package.module:callable; NAME@SECONDS gives one its own CPU seconds; null: random, greedy and
+            search, or none with placements
+        placements: .plc or .def files of the design, or NAME=FILE, scored beside the placers
         commands: further placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
         time: CPU seconds of a run, counted from the start of its process; null: the suite's
         seeds: runs of each placer on each design, counted from seed
@@ -28,14 +31,17 @@ class BenchmarkConfig(Settings):
         lef: LEF files for the placers openroad and dreamplace
         full: full evaluation of designs with cells
         parallel: runs at the same time
-        out: folder of the results; null: runs/benchmark/<suite>-<version>
-        plots: draw the profiles and the time to quality
+        address: run on Ray: HOST:PORT of a cluster, or local; null: without Ray
+        out: folder of the results; null: runs/benchmark/<suite>-<version>, or <design>
+        plots: draw the profiles and the time to quality, or of one design the best placements
     """
 
     suite: str = "smoke"
+    design: str | None = None
     split: Literal["train", "validation", "test"] = "test"
     designs: tuple[str, ...] = ()
-    placers: tuple[str, ...] = DEFAULT_PLACERS
+    placers: tuple[str, ...] | None = None
+    placements: tuple[Text, ...] = ()
     commands: tuple[Text, ...] = ()
     time: Seconds | None = None
     seeds: Count = 3
@@ -44,8 +50,21 @@ class BenchmarkConfig(Settings):
     lef: tuple[str, ...] = ()
     full: bool = False
     parallel: Count = 1
+    address: str | None = None
     out: str | None = None
     plots: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.placements and self.design is None:
+            raise ConfigError("placements: are of one design; give design=")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The placers to run: by default the usual ones, and none where placements are given."""
+        if self.placers is not None:
+            return self.placers
+        return () if self.placements else DEFAULT_PLACERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,17 +75,15 @@ class RescoreConfig(Settings):
         results: folder of the results, with the placements beside them
     """
 
-    results: str
+    results: str = str(Path("benchmarks") / "results")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PageConfig(Settings):
+class PageConfig(RescoreConfig):
     """Settings of `benchmark page`.
 
     Attributes:
-        results: folder of the results
         out: the Markdown page
     """
 
-    results: str = str(Path("benchmarks") / "results")
     out: str = str(Path("docs") / "benchmark.md")

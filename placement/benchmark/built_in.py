@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from placement.annealing.search import Watch
+from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Curve, Task
 from placement.benchmark.run_request import Request
 from placement.config import ConfigError, CostConfig
 from placement.evaluation.placements import has_macro_places
-from placement.evaluation.placers import PLACERS, Job
-from placement.evaluation.settings import CompareConfig
+from placement.evaluation.settings import AnnealSettings
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
-Curve = tuple[tuple[float, float], ...]
 SAVING_SHARE = 0.15
 """Of the time of a training, left for its end."""
 WATCH_SECONDS = 0.1
@@ -69,20 +67,19 @@ def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
     return found
 
 
-def _compared(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
-    """A placer of `macro-placement compare`."""
+def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
+    """A placer that works until the time ends."""
 
     def run(request: Request, folder: Path) -> Found:
         design = ready(load(request.design))
         before = time.process_time()
-        config = CompareConfig(
+        config = AnnealSettings(
             design=request.design,
-            placers=(name,),
             checkpoint=request.checkpoint if name.startswith("policy") else None,
             time=request.left(),
             cost=CostConfig(name=cost),
         )
-        found = PLACERS[name](Job(design, config, request.seed, Watch()))
+        found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
         curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
         return Found(design, found.placement, curve)
 
@@ -154,14 +151,14 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
 
 BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
     "supplied": _supplied,
-    "random": _compared("random"),
-    "greedy": _compared("greedy"),
-    "search": _compared("anneal"),
-    "search_proxy": _compared("anneal", cost="proxy"),
-    "mixed_size": _compared("mixed_size"),
+    "random": _anytime("random"),
+    "greedy": _anytime("greedy"),
+    "search": _anytime("search"),
+    "search_proxy": _anytime("search", cost="proxy"),
+    "mixed_size": _anytime("mixed_size"),
     "zero_shot": _one_shot,
-    "policy": _compared("policy"),
-    "policy+refine": _compared("policy+refine"),
+    "policy": _anytime("policy"),
+    "policy+refine": _anytime("policy+refine"),
     "fine_tuned": _trained("base"),
     "ppo": _trained(None),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import os
 import threading
 import time
@@ -17,15 +18,14 @@ from typing import Any
 import numpy as np
 
 from placement.flat.correspondence import core_of, macros_on_flat
-from placement.flat.problem import Core, counted_nets, half_perimeter
-from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
-from placement.netlist.errors import DesignError
+from placement.flat.problem import Core, as_turned, counted_nets, half_perimeter
+from placement.flat.routing import RoutingResources, route_estimate
+from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import read_flat
 
 ROW = 1.4
 """µm, a row of NanGate45."""
-_UNITS = 100  # coloquinte's length units per µm
-_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}  # the others swap sides
+_ROW_UNITS = 140  # coloquinte's length units in a row, at least
 _LOCK = threading.Lock()  # standard output is the process's
 
 
@@ -34,20 +34,20 @@ def is_installed() -> bool:
     return importlib.util.find_spec("coloquinte") is not None
 
 
-def coloquinte_wirelength(folder: Path, design: Design, placement: Placement) -> float:
-    """µm: the half perimeters of the nets of 2 to 3,000 pins once coloquinte has placed an imported design's cells.
+def coloquinte_scores(folder: Path, design: Design, placement: Placement) -> dict[str, float]:
+    """What coloquinte's cells give around the macros of an imported design.
 
-    Raises DesignError where a macro is turned by 90°, which coloquinte is not asked to take.
+    `coloquinte_wirelength` (µm) is the sum of half perimeters of the nets of 2 to 3,000 pins; `coloquinte_overflow` the
+    share of the wires above capacity once the project's router has routed them.
     """
     flat = read_flat(folder)
-    netlist, macros = flat.netlist, macros_on_flat(flat, design.netlist, placement)
-    if (macros.orientation[netlist.hard] >= Orientation.E).any():
-        raise DesignError("coloquinte: a macro is turned by 90°")
+    netlist, macros, core = flat.netlist, macros_on_flat(flat, design.netlist, placement), core_of(flat, design)
     rows = flat.floorplan.rows
     height = float(rows.height[0]) if len(rows.height) else ROW
     with _LOCK:
-        placed, _ = coloquinte_placement(netlist, macros, core_of(flat, design), row=height)
-    return half_perimeter(netlist, placed)
+        placed, _ = coloquinte_placement(netlist, macros, core, row=height)
+    routed = route_estimate(netlist, placed, core, RoutingResources.of(design.canvas))
+    return {"coloquinte_wirelength": half_perimeter(netlist, placed), "coloquinte_overflow": routed.overflow}
 
 
 @contextlib.contextmanager
@@ -68,20 +68,20 @@ def coloquinte_placement(
 ) -> tuple[Placement, float]:
     """Where coloquinte's global placer (effort 3) puts the cells, in rows of `row` µm, and its CPU seconds.
 
-    The macros have orientations that do not swap their sides.
+    Macros are given to it with the sides and pins that they have as they are turned.
     """
     import coloquinte
 
+    netlist, units = as_turned(netlist, placement.orientation), 10 ** math.ceil(math.log10(_ROW_UNITS / row) - 1e-3)
     cells, hard = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.HARD
-    width = np.round(netlist.width * _UNITS).astype(int)
-    height = np.where(cells, round(row * _UNITS), np.round(netlist.height * _UNITS)).astype(int)
-    x = np.where(cells, core.width / 2, placement.x - core.x) * _UNITS
-    y = np.where(cells, core.height / 2, placement.y - core.y) * _UNITS
-    turns = np.array([_TURNS[Orientation(turn).name] for turn in placement.orientation])
+    width = np.round(netlist.width * units).astype(int)
+    height = np.where(cells, round(row * units), np.round(netlist.height * units)).astype(int)
+    x = np.where(cells, core.width / 2, placement.x - core.x) * units
+    y = np.where(cells, core.height / 2, placement.y - core.y) * units
     of = netlist.pin_node
     offset = [
-        np.round(delta * _UNITS * turns[of, axis] + side[of] / 2).astype(int)
-        for axis, (delta, side) in enumerate(((netlist.pin_dx, width), (netlist.pin_dy, height)))
+        np.round(delta * units + side[of] / 2).astype(int)
+        for delta, side in ((netlist.pin_dx, width), (netlist.pin_dy, height))
     ]
     circuit: Any = coloquinte.Circuit(netlist.num_nodes)
     circuit.cell_width, circuit.cell_height = width.tolist(), height.tolist()
@@ -92,13 +92,13 @@ def coloquinte_placement(
     for net in np.flatnonzero(counted_nets(netlist)):
         pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
         circuit.add_net(of[pins].tolist(), offset[0][pins].tolist(), offset[1][pins].tolist())
-    whole = coloquinte.Rectangle(0, int(core.width * _UNITS), 0, int(core.height * _UNITS))
-    circuit.setup_rows(whole, round(row * _UNITS), True, True)
+    whole = coloquinte.Rectangle(0, int(core.width * units), 0, int(core.height * units))
+    circuit.setup_rows(whole, round(row * units), True, True)
     begun = time.process_time()
     with quiet():
         circuit.place_global(3)
     seconds = time.process_time() - begun
     nodes = np.flatnonzero(cells)
-    corner = np.array([circuit.cell_x, circuit.cell_y])[:, nodes] / _UNITS
-    x, y = corner[0] + width[nodes] / _UNITS / 2 + core.x, corner[1] + row / 2 + core.y
+    corner = np.array([circuit.cell_x, circuit.cell_y])[:, nodes] / units
+    x, y = corner[0] + width[nodes] / units / 2 + core.x, corner[1] + row / 2 + core.y
     return placement.moved(nodes, x, y), seconds

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import dataclasses
 import hashlib
 import math
 import tempfile
@@ -15,11 +17,14 @@ from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
-from placement.benchmark.leaderboard import read_results, summary_table, without_baseline, write_board
+from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline
+from placement.benchmark.leaderboard_page import write_board
+from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
-from placement.benchmark.running import Job, run
+from placement.benchmark.running import Job, Result, is_complete, run
+from placement.benchmark.runs_on_ray import Runner, ray_runner
 from placement.benchmark.scoring import Judge, broken_rules, costs_of
-from placement.benchmark.suites import SuiteDesign, design_path, read_suite
+from placement.benchmark.suites import SuiteDesign, content_checksum, design_path, read_suite, suite_of
 from placement.evaluation.placements import read_file
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
@@ -46,22 +51,25 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
 
     Raises ConfigError and DesignError where the suite, a placer or a folder cannot be used, or nothing could run.
     """
-    suite = read_suite(config.suite)
+    suite = read_suite(config.suite) if config.design is None else suite_of(config.design)
     seconds = config.time if config.time is not None else suite.time
     placers = placers_of(config, seconds)
     out = Path(config.out) if config.out is not None else Path("runs") / "benchmark" / suite.title
     check_output_folder("out", out)
     designs = _designs(suite.chosen(config.split, config.designs), out, console)
-    total = len(designs) * len(placers) * config.seeds
-    with Interruption() as interruption, progress_bars(console, suite.title) as (bar,):
+    runs = [
+        (seed, placer)
+        for seed in range(config.seed, config.seed + config.seeds)
+        for placer in placers
+        if seed == config.seed or not placer.is_placement
+    ]
+    total = len(designs) * len(runs)
+    remote = contextlib.nullcontext() if config.address is None else ray_runner(config, out)
+    with Interruption() as interruption, remote as runner, progress_bars(console, suite.title) as (bar,):
         stopped, done = interruption.requested, 0
         for one, path in designs:
-            jobs = [
-                Job(suite, one, path, placer, seed, out)
-                for seed in range(config.seed, config.seed + config.seeds)
-                for placer in placers
-            ]
-            for result in _run_all(jobs, config, stopped):
+            jobs = [Job(suite, one, path, placer, seed, out) for seed, placer in runs]
+            for result in _run_all(jobs, config, stopped, runner):
                 done += 1
                 bar(done / total, f"{one.name}: {result['placer']}, {result['status']}")
                 if result["status"] != "ok":
@@ -75,20 +83,26 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
     if not results:
         raise DesignError("stopped before any run was done; the same command resumes")
-    console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
+    if config.design is not None:
+        console.print(score_table(results, suite.title))
+    else:
+        console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
     for baseline, left_out in without_baseline(results, METRICS[0]).items():
         text = f"not in the table: {', '.join(left_out)}; scores are divided by those of {baseline}: add it to placers"
         console.print(text, soft_wrap=True, markup=False, highlight=False)
-    write_board(out, results, METRICS[0], plots=config.plots)
+    write_board(out, results, METRICS[0], plots=config.plots and config.design is None)
+    if config.plots and config.design is not None:
+        draw_one(out, ready(load(designs[0][1])), results)
     console.print(f"written to {out}", soft_wrap=True)
 
 
 def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list[tuple[SuiteDesign, Path]]:
-    """The designs with their folders; those that are missing are reported. DesignError where all are."""
+    """The designs with their checksums and folders; those that are missing are reported. DesignError where all are."""
     found, missing = [], []
     for one in chosen:
         try:
-            found.append((one, design_path(one, out / DESIGNS)))
+            path = design_path(one, out / DESIGNS)
+            found.append((dataclasses.replace(one, checksum=content_checksum(load(path))), path))
         except DesignError as error:
             missing.append(str(error))
     if not found:
@@ -98,20 +112,30 @@ def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list
     return found
 
 
-def _run_all(jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event) -> list[dict[str, Any]]:
-    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended."""
-    known = [job.known(full=config.full) for job in jobs]
-    waiting = [job for job, result in zip(jobs, known, strict=True) if result is None]
-    found = [result for result in known if result is not None]
-    if not waiting:
-        return found
-    design = ready(load(waiting[0].path))
-    judge = Judge(waiting[0].path, design, full=config.full)
+def _run_all(
+    jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event, runner: Runner | None
+) -> list[Result]:
+    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended.
 
-    def work(job: Job) -> dict[str, Any] | None:
-        return None if stopped.is_set() else run(job, config, design, judge, stopped)
+    With a `runner` it is the cluster that limits how many there are at once; given placements are scored here.
+    """
+    if not jobs:
+        return []
+    design = ready(load(jobs[0].path))
+    judge = Judge(jobs[0].path, design, full=config.full)
+    known = [(job, job.known()) for job in jobs]
+    waiting = [job for job, result in known if not is_complete(result, judge)]
+    found = [result for _, result in known if result is not None and is_complete(result, judge)]
 
-    with concurrent.futures.ThreadPoolExecutor(config.parallel, thread_name_prefix="benchmark") as pool:
+    def work(job: Job) -> Result | None:
+        if stopped.is_set():
+            return None
+        if runner is not None and job.placer.file is None:
+            return runner(job, stopped)
+        return run(job, config, design, judge, stopped)
+
+    beside = config.parallel if runner is None else max(1, len(waiting))
+    with concurrent.futures.ThreadPoolExecutor(beside, thread_name_prefix="benchmark") as pool:
         futures = [pool.submit(work, job) for job in waiting]
         try:
             for future in concurrent.futures.as_completed(futures, timeout=DEADLINE_SECONDS):

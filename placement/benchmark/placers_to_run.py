@@ -15,9 +15,10 @@ from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.benchmark.built_in import BUILT_IN, import_placer
 from placement.benchmark.run_request import REQUEST_NAME, Request
 from placement.config import ConfigError
+from placement.evaluation.placements import placement_labels
 from placement.netlist.errors import DesignError
 from placement.netlist.files import unpacked_bytes, write_whole
-from placement.netlist.load import DEF_NAME
+from placement.netlist.load import DEF_NAME, check_placement_file
 
 FIELDS = ("design", "def", "out", "seed", "seconds")
 INPUT_NAME, SCRIPT_NAME, OUTPUT_DEF = "input.def", "place.tcl", "placement.def"
@@ -26,22 +27,29 @@ PARAMETERS_NAME = "parameters.json"
 
 @dataclasses.dataclass(frozen=True)
 class Placer:
-    """A placer with its CPU seconds.
+    """A placer with its CPU seconds, or a placement that the user gives.
 
     Attributes:
-        kind: one of `NAMES`, package.module:callable, or the name of a command.
+        kind: one of `NAMES`, package.module:callable, the name of a command, or a given placement's.
         seconds: of CPU time.
         command: the template of a command; None: the placer is not one.
+        file: the given placement's.
     """
 
     kind: str
     seconds: float
     command: str | None = None
+    file: Path | None = None
 
     @property
     def name(self) -> str:
         """In tables and results, with its seconds."""
-        return self.kind if self.kind == "supplied" else f"{self.kind}@{self.seconds:g}"
+        return self.kind if self.is_placement else f"{self.kind}@{self.seconds:g}"
+
+    @property
+    def is_placement(self) -> bool:
+        """Whether it does not place: its time and seed do not matter."""
+        return self.kind == "supplied" or self.file is not None
 
     @property
     def folder(self) -> str:
@@ -51,7 +59,7 @@ class Placer:
 
 def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
     """The placers that the settings name; raises ConfigError where one is not known, or named twice."""
-    found = [_placer(text, seconds) for text in config.placers]
+    found = [*_given(config), *(_placer(text, seconds) for text in config.chosen)]
     for text in config.commands:
         name, equals, template = text.partition("=")
         if not equals or not template.strip():
@@ -65,6 +73,15 @@ def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"placers: {twice[0]} is named twice; seeds=N runs each N times")
     return tuple(found)
+
+
+def _given(config: BenchmarkConfig) -> list[Placer]:
+    """The placements that the user gives, named as he names them, or as their files."""
+    named = [("", text) if Path(text).exists() else text.rpartition("=")[::2] for text in config.placements]
+    for _, file in named:
+        check_placement_file("placements", file)
+    labels = placement_labels([file for _, file in named])
+    return [Placer(name or label, 0.0, file=Path(file)) for (name, file), label in zip(named, labels, strict=True)]
 
 
 def _placer(text: str, seconds: float) -> Placer:

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -34,10 +35,11 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
 
+Result = dict[str, Any]
 SCHEMA = 1
 LATE_SHARE, LATE_SECONDS = 0.1, 5.0
 """What a run may use beyond its CPU seconds: a share, and seconds in which an interpreter and a design are loaded."""
-WAIT_SHARE, WAIT_SECONDS = 5.0, 120.0
+WAIT_SHARE, WAIT_SECONDS = 20.0, 120.0
 """Wall-clock seconds after which a run counts as hung, for each of its CPU seconds, and in addition."""
 POLL_SECONDS = 0.02
 MOST_POINTS = 40
@@ -94,48 +96,101 @@ class Job:
             "seconds": self.placer.seconds,
             "seed": self.seed,
             "template": self.placer.command,
+            "file_sha256": hashlib.sha256(self.placer.file.read_bytes()).hexdigest() if self.placer.file else None,
         }
 
-    def known(self, *, full: bool) -> dict[str, Any] | None:
-        """The result on disk; None if there is none of this run, or one without the full evaluation that is wanted."""
+    @property
+    def kept(self) -> Path:
+        """The file of the placement, as the result names it."""
+        return self.result.with_suffix(".plc.gz")
+
+    @property
+    def drawn(self) -> Path | None:
+        """The file of the cells and routes that are drawn of one design; None of a suite's."""
+        return None if self.suite.version else self.result.with_suffix(".npz")
+
+    def known(self) -> dict[str, Any] | None:
+        """The result on disk; None if there is none of this run, or its placement is another."""
         try:
             result: dict[str, Any] = json.loads(self.result.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            same = all(result.get(key) == value for key, value in self.identity().items())
+            if same and result["status"] == "ok":
+                same = hashlib.sha256(self.kept.read_bytes()).hexdigest() == result["placement_sha256"]
+        except (OSError, ValueError, KeyError):
             return None
-        same = all(result.get(key) == value for key, value in self.identity().items())
-        return result if same and (result.get("full") or not full) else None
+        return result if same else None
 
 
-def run(
-    job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event
-) -> dict[str, Any] | None:
-    """Runs a job and keeps its result; None if it was stopped."""
+def is_complete(result: Mapping[str, Any] | None, judge: Judge) -> bool:
+    """Whether a result has all scores that the judge gives."""
+    return result is not None and (result["status"] != "ok" or judge.names <= set(result["scores"]))
+
+
+def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event) -> Result | None:
+    """Runs a job and keeps its result; None if it was stopped. A result that lacks scores is judged again, not run."""
+    result = job.known()
+    if result is None:
+        result = _placed(job, config, design, stopped)
+        if result is None:
+            return None
+        write_whole(job.result, result_text(result))
+    if result["status"] == "ok":
+        found, _ = read_file(str(job.kept), str(job.path), design)  # as the file has it, which rounds
+        try:
+            result["scores"] = judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
+        except DesignError as error:
+            result |= {"status": "failed", "reason": str(error)[:MOST_REASON]}
+        if stopped.is_set():
+            return None
+        write_whole(job.result, result_text(result))
+    return result
+
+
+def _placed(job: Job, config: BenchmarkConfig, design: Design, stopped: threading.Event) -> Result | None:
+    """The result of a run before it is scored, with a legal placement in `job.kept` if it is ok; None if stopped."""
     scratch = job.out / "work" / job.placer.folder / job.one.name / f"seed{job.seed}"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    job.result.parent.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0]
-    result = {**job.identity(), "status": "failed", "reason": None, "full": config.full, "scores": {}, "curve": []}
+    result = {**job.identity(), "status": "ok", "reason": None, "scores": {}, "curve": []}
     try:
-        words = arguments(job.placer, job.path.absolute(), job.seed, scratch.absolute(), config)
-        usage = run_process(words, scratch, stopped, cpu_seconds=limit_of(job.placer))
-        if usage is None:
-            return None
+        if job.placer.file is not None:
+            usage = Usage(0, 0.0, 0.0, 0.0, hung=False)
+        else:
+            words = arguments(job.placer, job.path.absolute(), job.seed, scratch.absolute(), config)
+            ended = run_process(words, scratch, stopped, cpu_seconds=limit_of(job.placer))
+            if ended is None:
+                return None
+            usage = ended
         result |= {"cpu_seconds": usage.cpu_seconds, "wall_seconds": usage.wall_seconds, "memory_mb": usage.memory_mb}
         result["status"], result["reason"] = _ended(usage, job.placer, scratch)
         if result["status"] == "ok":
-            _judge(job, scratch, design, judge, result)
+            result["curve"] = _curve(scratch)
+            result |= _kept(job, job.placer.file or written_placement(scratch), design)
     except DesignError as error:
         result["status"], result["reason"] = "failed", _short(str(error), scratch)
-    result |= {
+    if result["status"] == "ok":
+        shutil.rmtree(scratch, ignore_errors=True)
+    return result | {
         "machine": {**machine(), "load": round(load, 1)},
         "versions": versions(),
         "command": _command(job),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-    job.result.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(job.result, result_text(result))
-    if result["status"] == "ok":
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _kept(job: Job, file: Path, design: Design) -> Result:
+    """Checks the placement in a file and keeps it beside the result: what the result says of it."""
+    found, _ = read_file(str(file), str(job.path), design)
+    with tempfile.TemporaryDirectory() as folder:
+        write_placement(Path(folder) / PLACEMENT_NAME, design, found)
+        data = gzip.compress((Path(folder) / PLACEMENT_NAME).read_bytes(), 9, mtime=0)
+    write_whole(job.kept, data)
+    result: Result = {"placement": job.kept.name, "placement_sha256": hashlib.sha256(data).hexdigest()}
+    if broken := broken_rules(design, found):
+        reason = ", ".join(f"{rule.replace('_', ' ')}: {count}" for rule, count in broken.items())
+        result |= {"status": "illegal", "reason": reason}
     return result
 
 
@@ -201,26 +256,6 @@ def _ended(usage: Usage, placer: Placer, folder: Path) -> tuple[str, str | None]
     return "ok", None
 
 
-def _judge(job: Job, folder: Path, design: Design, judge: Judge, result: dict[str, Any]) -> None:
-    """Reads the placement that a run left, checks it, scores it, and keeps it beside the result."""
-    found, _ = read_file(str(written_placement(folder)), str(job.path), design)
-    broken = broken_rules(design, found)
-    if broken:
-        result["status"] = "illegal"
-        result["reason"] = ", ".join(f"{rule.replace('_', ' ')}: {count}" for rule, count in broken.items())
-    kept = folder / PLACEMENT_NAME
-    write_placement(kept, design, found)
-    found, _ = read_file(str(kept), str(job.path), design)  # as the file has it, which rounds
-    if not broken:
-        result["scores"] = judge.scores(found)
-        result["curve"] = _curve(folder)
-    data = gzip.compress(kept.read_bytes(), 9, mtime=0)
-    target = job.result.with_suffix(".plc.gz")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, data)
-    result |= {"placement": target.name, "placement_sha256": hashlib.sha256(data).hexdigest()}
-
-
 def _curve(folder: Path) -> list[list[float]]:
     """Falling points of (CPU seconds, best chip cost), at most `MOST_POINTS`."""
     try:
@@ -238,10 +273,10 @@ def _curve(folder: Path) -> list[list[float]]:
 def _command(job: Job) -> str:
     """The command that repeats the run."""
     placer = f"placers={job.placer.name}" if job.placer.command is None else "placers=[] commands=…"
-    return (
-        f"macro-placement benchmark suite={job.suite.name} designs={job.one.name} {placer} "
-        f"time={job.placer.seconds:g} seeds=1 seed={job.seed}"
-    )
+    if job.placer.file is not None:
+        placer = f"placements={job.placer.name}={job.placer.file.name}"
+    design = f"suite={job.suite.name} designs={job.one.name}" if job.suite.version else f"design={job.one.name}"
+    return f"macro-placement benchmark {design} {placer} time={job.placer.seconds:g} seeds=1 seed={job.seed}"
 
 
 def _short(text: str, folder: Path) -> str:

@@ -1,17 +1,26 @@
-"""What a placement scores, once it is legal: costs, the full evaluation, and coloquinte where it is installed."""
+"""What a placement scores, once it is legal: costs, the full evaluation, coloquinte, and timing."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.benchmark.coloquinte_judge import coloquinte_wirelength, is_installed
+from placement.benchmark.coloquinte_judge import coloquinte_scores, is_installed
 from placement.config import CostConfig
-from placement.engine.costs import compute_costs, legality, violations
+from placement.engine.costs import compute_costs, legality, proxy_cost, violations
+from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import CLUSTERS_NAME, OPTIMUM_NAME
+from placement.netlist.timing_netlist import TIMING_NAME
+
+if TYPE_CHECKING:
+    from placement.evaluation.full_evaluation import FullEvaluator
 
 MOVED = 1e-3
 """µm by which a fixed node may differ from its place, for files round."""
@@ -41,26 +50,70 @@ def costs_of(design: Design, placement: Placement) -> dict[str, float]:
     return {"chip_cost": chip.total, "proxy_cost": proxy.total, "wirelength": proxy.wirelength}
 
 
+COSTS = ("chip_cost", "proxy_cost", "wirelength")
+OF_CELLS = ("flat_wirelength", "routed_wirelength", "overflow", "density_overflow", "hot_spots", "cells_without_place")
+OF_COLOQUINTE = ("coloquinte_wirelength", "coloquinte_overflow")
+OF_TIMING = ("wns", "tns")
+
+
 class Judge:
-    """Scores placements of a design, whose folder is given; `full` asks for the full evaluation where it has cells."""
+    """Scores placements of a design, whose folder is given; `full` asks for the full evaluation where it has cells.
+
+    Attributes:
+        names: of the scores: costs always; `OF_CELLS`, and `OF_COLOQUINTE` where it is installed, with the full
+            evaluation; `OF_TIMING` (ps) where the design was imported with Liberty, of the cells as the full evaluation
+            placed them, or in their clusters; `wirelength_gap`, by which share the wirelength exceeds the least
+            possible, where the design has that.
+    """
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._evaluator: Any = None
+        self._timed = (folder / TIMING_NAME).is_file() and (self._cells or (folder / CLUSTERS_NAME).is_file())
+        self._least = _least_wirelength(folder, design)
+        found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
+        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timed}
+        self.names = frozenset(name for names, there in found.items() if there for name in names)
 
-    def scores(self, placement: Placement) -> dict[str, float]:
-        """The scores by name; less is better. Raises DesignError where a placement cannot be evaluated."""
-        found = costs_of(self._design, placement)
-        if not self._cells:
-            return found
-        if self._evaluator is None:
-            from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
+    @functools.cached_property
+    def _evaluator(self) -> FullEvaluator:
+        from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
-            self._evaluator = FullEvaluator(str(self._folder), self._design)
-        metrics = self._evaluator.evaluate(placement).metrics
-        found |= {"routed_wirelength": metrics.routed_wirelength, "overflow": metrics.overflow}
-        found |= {"flat_wirelength": metrics.flat_wirelength, "cells_without_place": metrics.cells_without_place}
-        if is_installed():
-            found["coloquinte_wirelength"] = coloquinte_wirelength(self._folder, self._design, placement)
+        return FullEvaluator(str(self._folder), self._design)
+
+    @functools.cached_property
+    def _timer(self) -> PlacementTimer:
+        return PlacementTimer(str(self._folder), self._design)
+
+    def scores(
+        self, placement: Placement, *, drawn: Path | None = None, stopped: Callable[[], bool] | None = None
+    ) -> dict[str, float]:
+        """The scores by name; less is better, but for those of timing.
+
+        `drawn` is a file for what a picture of the full evaluation shows; once `stopped()` is true, the scores are
+        meaningless. Raises DesignError where a placement cannot be evaluated.
+        """
+        found, cells = costs_of(self._design, placement), None
+        if self._least is not None:
+            found["wirelength_gap"] = found["wirelength"] / self._least - 1
+        if self._cells:
+            evaluation = self._evaluator.evaluate(placement, stopped=stopped)
+            metrics, cells = evaluation.metrics._asdict(), evaluation.placed.placement
+            found |= {name: float(metrics[name]) for name in OF_CELLS}
+            if drawn is not None:
+                evaluation.keep_drawn(drawn)
+            if OF_COLOQUINTE[0] in self.names and not (stopped and stopped()):
+                found |= coloquinte_scores(self._folder, self._design, placement)
+        if self._timed:
+            timing = self._timer.evaluate(placement, cells=cells)
+            found |= {"wns": timing.wns, "tns": timing.tns}
         return found
+
+
+def _least_wirelength(folder: Path, design: Design) -> float | None:
+    """µm, of a planted design; None if a file of the design does not have it."""
+    path = folder / OPTIMUM_NAME
+    if not path.is_file():
+        return None
+    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    return proxy_cost(design, placement).wirelength if canvas == design.canvas else None

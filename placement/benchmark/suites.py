@@ -29,6 +29,9 @@ from placement.netlist.public_designs import PUBLIC_DESIGNS, PublicDesign
 DATA = Path(__file__).resolve().parent / "data"
 SUPPLIED = "supplied"
 KINDS = ("built_in", "clustered", "public")
+_GIVEN = "given"
+ONE_SECONDS = 60.0
+"""CPU seconds of a run on one design by default."""
 _NETLIST_ARRAYS = (
     "kind", "width", "height", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins",
 )  # fmt: skip
@@ -42,7 +45,8 @@ class SuiteDesign:
         name: within the suite, and of its folder.
         kind: of `KINDS`: where it comes from.
         split: train, validation or test.
-        baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design.
+        baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design; None: scores are not
+            divided.
         checksum: of the content, by `content_checksum`; None: not frozen, for it is imported from the user's own files.
         options: arguments of the generator.
         constraints: of the generated design: `halo` and `grid` in µm, `blocked`, the share of each side of the canvas
@@ -52,7 +56,7 @@ class SuiteDesign:
     name: str
     kind: str
     split: str = "test"
-    baseline: str = SUPPLIED
+    baseline: str | None = SUPPLIED
     checksum: str | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     constraints: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -76,8 +80,8 @@ class Suite:
 
     @property
     def title(self) -> str:
-        """Name and version in one word."""
-        return f"{self.name}-{self.version}"
+        """Name and version in one word; of one design its name."""
+        return f"{self.name}-{self.version}" if self.version else self.name
 
     def chosen(self, split: str, names: Sequence[str] = ()) -> tuple[SuiteDesign, ...]:
         """The designs of a split, or those named among all; raises DesignError where there are none."""
@@ -89,6 +93,14 @@ class Suite:
         if not found:
             raise DesignError(f"split={split}: the suite {self.title} has no design of it")
         return found
+
+
+def suite_of(name: str) -> Suite:
+    """A suite of the one design that the user names; raises DesignError where it cannot be loaded."""
+    design = load(name)
+    path = {"path": str(find(name).parent)}
+    one = SuiteDesign(design.name, _GIVEN, baseline=None, checksum=content_checksum(design), options=path)
+    return Suite(design.name, 0, "one design", ONE_SECONDS, (one,))
 
 
 def suite_names() -> list[str]:
@@ -152,6 +164,8 @@ def design_path(one: SuiteDesign, folder: Path) -> Path:
     own = folder / one.name
     if one.kind == "built_in":
         own = find(one.name).parent
+    elif one.kind == _GIVEN:
+        return Path(one.options["path"])
     elif one.kind == "clustered":
         if not own.is_dir():
             save(own, generated(one))

@@ -59,10 +59,9 @@ _COMMANDS = (
     Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
-    Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
-    Command("benchmark", "benchmark.command:benchmark", "Compare placers on a frozen suite of designs.", ("suite",)),
+    Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
     Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
-    Command("benchmark page", "benchmark.leaderboard:write_page", "Write the leaderboard's page.", ("results",)),
+    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard's page.", ("results",)),
     Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
@@ -142,7 +141,7 @@ def _message(error: Exception, command: Command) -> str:
     text = " ".join(str(error).split())
     if command.name == "train":
         return text
-    groups = [group for group in ("env", "anneal") if group not in command.settings.__dataclass_fields__]
+    groups = [group for group in ("env", "anneal", "runtime") if group not in command.settings.__dataclass_fields__]
     return re.sub(rf"(?<![\w.])(?:{'|'.join(groups)})\.(?=\w+[=:.])|(?<=\w)_(?=[:=])", "", text)
 
 

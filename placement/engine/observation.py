@@ -27,7 +27,7 @@ class Observation(NamedTuple):
     """A batch of observations; arrays may be views of the engine's memory, overwritten by the next step.
 
     Attributes:
-        design: int32 [B], index of the environment's design in the pool's list.
+        design: int32 [B], index of the environment's design in the pool's list, or its number in the distribution.
         step: int32 [B], macros placed so far; the current macro is `placing_order[step]`. T at the end.
         mask: uint8 [B, R, C], 1 where the current macro may be centred. All 0 when the episode has ended.
         maps: float32 [B, K, R, C], see `MAPS`.
@@ -80,12 +80,17 @@ def bfloat16() -> np.dtype:
     return np.dtype(ml_dtypes.bfloat16)
 
 
-def pool_spec(designs: Sequence[Design], shape: tuple[int, int, int], *, compact_maps: bool = False) -> PoolSpec:
-    """The spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16."""
+def pool_spec(
+    designs: Sequence[Design], shape: tuple[int, int, int], *, nodes: int | None = None, compact_maps: bool = False
+) -> PoolSpec:
+    """The spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16.
+
+    `nodes` is the most that a design has; None: it is counted.
+    """
     rows, columns, steps = shape
     int32, uint8, float32 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float32)
     highest = np.ones((len(MAPS), 1, 1), np.float32)
-    highest[MAPS.index("density")] = max(design.netlist.num_nodes for design in designs)
+    highest[MAPS.index("density")] = nodes or max(design.netlist.num_nodes for design in designs)
     observation = {
         "design": ArraySpec((), int32, 0, len(designs) - 1),
         "step": ArraySpec((), int32, 0, steps),

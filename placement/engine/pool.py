@@ -20,11 +20,13 @@ from placement.config import EnvConfig
 from placement.engine import _native
 from placement.engine.cost_terms import load_cost_term, load_reward
 from placement.engine.costs import Costs
+from placement.engine.drawn_designs import DesignMaker, DrawnDesigns
 from placement.engine.native_design import native_design
 from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
 from placement.engine.state import IllegalAction, explain, naming_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
+from placement.netlist.distribution import DesignDistribution
 from placement.netlist.feasibility import turned_design
 from placement.netlist.load import load
 
@@ -42,7 +44,10 @@ class WorkerError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class PoolConfig:
-    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
+    """How a pool was made; `num_threads` and `batch_size` as they turned out.
+
+    Where designs are drawn, `designs` is the distribution in words and `design_of_env` the numbers of the first ones.
+    """
 
     designs: tuple[str, ...]
     design_of_env: tuple[int, ...]
@@ -66,6 +71,10 @@ def _close_all() -> None:
 
 class EnvironmentPool:
     """Environments that each play one design over and over, stepped in C++ without the interpreter's lock.
+
+    **Drawn designs.** With a distribution of designs an environment gets another one every `episodes_per_design`
+    episodes; environment i of B plays the numbers i, i + B, i + 2·B … in order. A thread makes each environment's next
+    design meanwhile. The first `reset` keeps the first designs.
 
     **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready,
     of any environments, and `info["env_id"]` names them; send the next actions to those. With `batch_size` equal to
@@ -93,7 +102,8 @@ class EnvironmentPool:
     forked child.
 
     Attributes:
-        designs: that are played, their macros in allowed orientations, with the grid of actions that `env` names.
+        designs: that are played, their macros in allowed orientations, with the grid of actions that `env` names. Drawn
+            ones are made again when they are asked for, by `observation["design"]`.
         config: how the pool was made.
         spec: what goes in and what comes out.
         num_envs: how many environments there are.
@@ -102,15 +112,21 @@ class EnvironmentPool:
         number: the pool's in the engine's registry, for `xla`.
     """
 
-    def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
+    def __init__(self, designs: Sequence[Design] | DrawnDesigns, config: PoolConfig) -> None:
         """Use `make_pool`."""
         env = config.env
-        turned = map(turned_design, designs)
-        self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
+        drawn = designs if isinstance(designs, DrawnDesigns) else None
         self._reward = load_reward(env.reward)
-        with naming_unplayable(self.designs):
+        if drawn is not None:
+            self.designs: Sequence[Design] = drawn
+            first: Sequence[Design] = [drawn[number] for number in config.design_of_env]
+        else:
+            turned = map(turned_design, designs)
+            self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
+            first = self.designs
+        with naming_unplayable(first):
             self._native = _native.EnvironmentPool(
-                designs=[native_design(design) for design in self.designs],
+                designs=[native_design(design) for design in first],
                 design_of_env=list(config.design_of_env),
                 weights=tuple(env.cost.weights()),
                 dead_end_penalty=env.dead_end_penalty,
@@ -121,15 +137,21 @@ class EnvironmentPool:
                 seed=config.seed,
                 compact_maps=config.compact_maps,
                 terms=[(term.address, term.weight) for term in map(load_cost_term, env.cost_terms)],
+                episodes_per_design=drawn.distribution.episodes_per_design if drawn else 0,
+                drawn_shape=drawn.shape if drawn else (0, 0, 0),
             )
         self.config = dataclasses.replace(
             config, batch_size=self._native.batch_size, num_threads=self._native.num_threads
         )
-        self.spec = pool_spec(self.designs, self._native.shape, compact_maps=config.compact_maps)
+        nodes = drawn.distribution.bounds.nodes if drawn else None
+        self.spec = pool_spec(self.designs, self._native.shape, nodes=nodes, compact_maps=config.compact_maps)
         self.num_envs, self.batch_size = self.config.num_envs, self.config.batch_size
         self.synchronous = self.batch_size == self.num_envs
         self.number: int = self._native.number
         self._all = np.arange(config.num_envs, dtype=np.int32)
+        self._maker = DesignMaker(self._native, drawn, config.num_envs) if drawn else None
+        if drawn is not None:  # nothing else ends the thread of a pool that is dropped
+            weakref.finalize(self, self._native.close)
         _OPEN.add(self)
 
     @functools.cached_property
@@ -145,6 +167,11 @@ class EnvironmentPool:
         from gymnasium import spaces
 
         return spaces.Discrete(self.spec.num_actions)
+
+    @property
+    def draws_designs(self) -> bool:
+        """Whether designs come from a distribution; `len(designs)` is then no number to allocate by."""
+        return self._maker is not None
 
     @property
     def closed(self) -> bool:
@@ -238,14 +265,16 @@ class EnvironmentPool:
     def placement(self, env_id: int) -> Placement:
         """The placement of an environment's last episode that placed every macro, soft macros included.
 
+        With drawn designs it is of the design that the step which ended the episode showed.
+
         Raises RuntimeError where there is none yet, or the environment is in flight.
         """
         found = self._native.last_placement(self._one(env_id))
-        design = self.designs[self.config.design_of_env[env_id]]
         if found is None:
-            raise RuntimeError(f"environment {env_id} has not placed all macros of {design.name!r} in any episode yet")
-        x, y = (np.array(values) for values in found)
-        initial = design.initial
+            which = "" if self.draws_designs else f" of {self.designs[self.config.design_of_env[env_id]].name!r}"
+            raise RuntimeError(f"environment {env_id} has not placed all macros{which} in any episode yet")
+        x, y = (np.array(values) for values in found[1:])
+        initial = self.designs[found[0]].initial
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
     def thread_seconds(self) -> float:
@@ -266,6 +295,8 @@ class EnvironmentPool:
     def close(self) -> None:
         """Ends the threads; what is in flight is dropped. May be called twice."""
         self._native.close()
+        if self._maker is not None:
+            self._maker.join()
 
     def __enter__(self) -> EnvironmentPool:
         return self
@@ -291,7 +322,7 @@ class EnvironmentPool:
             _, reward, terminated, _, info = result
             for row in np.flatnonzero(terminated & ~info["dead_end"]):
                 env, costs = int(info["env_id"][row]), Costs(*info["costs"][row].tolist())
-                design = self.designs[self.config.design_of_env[env]]
+                design = self.designs[int(result[0]["design"][row])]
                 paid = reward[row] = float(self._reward(costs, design, self.placement(env)))
                 if not np.isfinite(paid):
                     own = f"env.reward={self.config.env.reward}"
@@ -317,7 +348,7 @@ class EnvironmentPool:
 
 
 def make_pool(  # noqa: PLR0913  the public face: all but the first two have a default
-    designs: Design | str | Sequence[Design | str],
+    designs: Design | str | Sequence[Design | str] | DesignDistribution,
     num_envs: int,
     *,
     batch_size: int | None = None,
@@ -331,7 +362,8 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     """A pool of environments stepped by the engine.
 
     Args:
-        designs: one or more designs, or their names or paths.
+        designs: one or more designs, or their names or paths; or a distribution that they are drawn from, such as
+            `placement.SyntheticDesigns`.
         num_envs: how many environments.
         batch_size: results in a batch; `num_envs` (synchronous mode) when None. Asynchronous pools do best with two to
             three times as many environments as the batch holds.
@@ -353,14 +385,23 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
         DesignError: a design cannot be read or played.
         ValueError: a number is out of range, or the soft placer unknown.
     """
-    several = [designs] if isinstance(designs, (Design, str)) else list(designs)
-    loaded = [load(design) if isinstance(design, str) else design for design in several]
-    if not loaded:
-        raise ValueError("designs: at least one is needed")
     if num_envs < 1:
         raise ValueError(f"num_envs={num_envs}: must be at least 1")
     if batch_size is not None and not 1 <= batch_size <= num_envs:
         raise ValueError(f"batch_size={batch_size}: must be in [1, {num_envs}], the number of environments")
+    config = EnvConfig() if config is None else config
+    loaded: DrawnDesigns | list[Design]
+    if isinstance(designs, DesignDistribution):
+        loaded = DrawnDesigns(designs, config, num_envs)
+        names: tuple[str, ...] = (repr(designs),)
+        if design_of_env is not None:
+            raise ValueError("design_of_env: not with a distribution, which each environment draws from")
+    else:
+        several = [designs] if isinstance(designs, (Design, str)) else list(designs)
+        loaded = [load(design) if isinstance(design, str) else design for design in several]
+        names = tuple(design.name for design in loaded)
+        if not loaded:
+            raise ValueError("designs: at least one is needed")
     if design_of_env is None:
         design_of_env = [index % len(loaded) for index in range(num_envs)]
     if len(design_of_env) != num_envs or not all(0 <= index < len(loaded) for index in design_of_env):
@@ -368,14 +409,14 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed}: must be in [0, 2⁶⁴)")
     made = PoolConfig(
-        designs=tuple(design.name for design in loaded),
+        designs=names,
         design_of_env=tuple(int(index) for index in design_of_env),
         num_envs=num_envs,
         batch_size=batch_size or num_envs,
         num_threads=num_threads,
         thread_affinity_offset=thread_affinity_offset,
         seed=seed,
-        env=EnvConfig() if config is None else config,
+        env=config,
         compact_maps=compact_maps,
     )
     return EnvironmentPool(loaded, made)

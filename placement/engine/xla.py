@@ -1,11 +1,15 @@
 """The pool inside JAX programs: `pool.xla()`.
 
+A handle carries its pool's number, and a call finds the pool by it. So one program can play several pools: under
+`jax.vmap` over their handles one after the other, under `jax.shard_map` and `jax.pmap` each device its own, at once.
+
 Axis legend: B environments in a batch. JAX is imported when it is first needed.
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
 TIMEOUT = 600.0
 _OBSERVATION = ("design", "step", "mask", "maps", "x", "y")
 _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed_step", "env_id")
+
+
+_POOLS: weakref.WeakValueDictionary[int, Pool] = weakref.WeakValueDictionary()
+"""By number, for callbacks; the engine has a registry of its own."""
 
 
 class Pool(Protocol):
@@ -51,6 +59,8 @@ class PoolFunctions(NamedTuple):
         step: ``step(handle, actions, env_id=None) -> handle, result``.
 
     A result is what `EnvironmentPool.recv` returns, as JAX arrays; the costs are float32 and `info` has no true sizes.
+    The functions play whatever pool the handle is of, if its batches have the same shapes: see docs/how-to/
+    other-learners.md for `jax.vmap`, `jax.shard_map` and `jax.pmap`.
     """
 
     handle: jax.Array
@@ -72,7 +82,8 @@ def pool_functions(pool: Pool, *, callback: bool | None = None, timeout: float =
 
     if callback is None:
         callback = jax.default_backend() != "cpu" or not _native.XLA_HANDLERS
-    call = _through_the_host(pool, timeout) if callback else _in_the_engine(timeout)
+    _POOLS[pool.number] = pool
+    call = _through_the_host(timeout) if callback else _in_the_engine(timeout)
     next_handle = jax.ShapeDtypeStruct((2,), np.uint32)
 
     def ids(env_id: Any) -> Any:
@@ -142,7 +153,9 @@ def _in_the_engine(timeout: float) -> Callable[..., Any]:
 
     def call(name: str, shapes: list[jax.ShapeDtypeStruct], *inputs: Any) -> Any:
         attributes = {} if name == "send" else {"timeout": np.float64(timeout)}
-        return jax.ffi.ffi_call(f"placement_pool_{name}", shapes, has_side_effect=True)(*inputs, **attributes)
+        target = f"placement_pool_{name}"
+        called = jax.ffi.ffi_call(target, shapes, has_side_effect=True, vmap_method="sequential")
+        return called(*inputs, **attributes)
 
     return call
 
@@ -155,7 +168,7 @@ def _register_handlers() -> None:
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
 
-def _through_the_host(pool: Pool, timeout: float) -> Callable[..., Any]:
+def _through_the_host(timeout: float) -> Callable[..., Any]:
     """Calls through Python, on any backend."""
     from jax.experimental import io_callback
 
@@ -163,6 +176,9 @@ def _through_the_host(pool: Pool, timeout: float) -> Callable[..., Any]:
         def on_host(handle: Any, *inputs: Any) -> list[np.ndarray]:
             arrays = [np.asarray(array) for array in inputs]
             after = np.asarray(handle) + np.array([0, 1], np.uint32)
+            pool = _POOLS.get(int(after[0]))
+            if pool is None:
+                raise RuntimeError("the pool of this handle is no more")
             if name == "send":
                 pool.send(*arrays)
                 return [after]

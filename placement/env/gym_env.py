@@ -23,6 +23,7 @@ from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import Design, Placement
+from placement.netlist.distribution import DesignDistribution
 from placement.netlist.load import load
 
 ENVIRONMENT_ID = "MacroPlacement-v0"
@@ -53,12 +54,16 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     metadata = _METADATA
 
     def __init__(
-        self, design: Design | str, *, config: EnvConfig | None = None, render_mode: str | None = None
+        self,
+        design: Design | str | DesignDistribution,
+        *,
+        config: EnvConfig | None = None,
+        render_mode: str | None = None,
     ) -> None:
         """Makes the environment.
 
         Args:
-            design: a design, or the name or path of one.
+            design: a design, or the name or path of one; or a distribution, of which each episode has the next design.
             config: reward weights, dead-end penalty, soft placer.
             render_mode: None or `rgb_array`.
 
@@ -78,12 +83,13 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self.observation_space = observation_space(self._pool)
         self.action_space = GridCells(self._mask)
         self.spec = copy.deepcopy(gymnasium.spec(ENVIRONMENT_ID))
-        self.spec.kwargs = {"design": self.design, "config": config}
+        self.spec.kwargs = {"design": design if self._pool.draws_designs else self.design, "config": config}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begins an episode; `options` has no meaning here."""
         super().reset(seed=seed)
         self._batch, _ = self._pool.reset()
+        self.design = self._pool.designs[int(self._batch["design"][0])]
         self._ended = False
         self._cells.clear()
         return _observation_of(self._batch, 0), self._info()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
@@ -23,11 +24,12 @@ except ImportError as error:
 class PoolVecEnv(VecEnv):
     """A pool as Stable-Baselines3's learners take environments, `MaskablePPO` of sb3-contrib among them.
 
-    Observations are the pool's dicts and actions its cells, row · C + column. Stable-Baselines3 resets an ended
-    environment in the same step: the first observation of the next episode comes with the reward of the last action,
-    and the last observation of the ended one is in ``info["terminal_observation"]``. ``info["episode"]`` is its
-    reward ``r``, its length ``l`` and the seconds ``t`` since this object was made, which the learners average.
-    ``info["costs"]`` has the cost's parts by name where all macros were placed.
+    Observations are the pool's dicts, without `design` where designs are drawn, and actions its cells, row · C +
+    column. Stable-Baselines3 resets an ended environment in the same step: the first observation of the next episode
+    comes with the reward of the last action, and the last observation of the ended one is in
+    ``info["terminal_observation"]``. ``info["episode"]`` is its reward ``r``, its length ``l`` and the seconds ``t``
+    since this object was made, which the learners average. ``info["costs"]`` has the cost's parts by name where all
+    macros were placed.
 
     Example:
         >>> envs = PoolVecEnv(placement.make_pool("toy6", num_envs=4))
@@ -47,11 +49,14 @@ class PoolVecEnv(VecEnv):
         self.pool, self.render_mode = pool, None
         self._began, self._rewards = time.monotonic(), np.zeros(pool.num_envs)
         self._masks = np.zeros((pool.num_envs, pool.spec.num_actions), bool)
-        super().__init__(pool.num_envs, pool.observation_space, pool.action_space)
+        # Policies of Stable-Baselines3 take one input for each design, which a distribution has no number of.
+        self._names = [name for name in pool.spec.observation if name != "design" or not pool.draws_designs]
+        shown = spaces.Dict({name: pool.observation_space[name] for name in self._names})
+        super().__init__(pool.num_envs, shown, pool.action_space)
 
     def reset(self) -> dict[str, np.ndarray]:
         """Begins an episode in every environment."""
-        observation = _copied(self.pool.reset()[0])
+        observation = self._copied(self.pool.reset()[0])
         self._rewards[:] = 0
         self._note_masks(observation)
         self._reset_seeds()
@@ -65,7 +70,7 @@ class PoolVecEnv(VecEnv):
     def step_wait(self) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Observation, reward (float32 [B]), ended (bool [B]) and an info of each environment."""
         found, reward, terminated, _, brought = self.pool.recv()
-        observation, rewards, ended = _copied(found), reward.copy(), terminated.copy()
+        observation, rewards, ended = self._copied(found), reward.copy(), terminated.copy()
         self._rewards += rewards
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         which = np.flatnonzero(ended)
@@ -73,8 +78,8 @@ class PoolVecEnv(VecEnv):
             infos[index] = self._last_info(index, observation, brought)
         if len(which):
             begun = self.pool.reset(which)[0]
-            for name, values in begun.items():
-                observation[name][which] = values
+            for name in self._names:
+                observation[name][which] = begun[name]
             self._rewards[which] = 0
         self._note_masks(observation)
         return observation, rewards, ended, infos
@@ -124,6 +129,5 @@ class PoolVecEnv(VecEnv):
     def _note_masks(self, observation: dict[str, np.ndarray]) -> None:
         self._masks = observation["mask"].reshape(self.num_envs, -1).astype(bool)
 
-
-def _copied(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in arrays.items()}
+    def _copied(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: arrays[name].copy() for name in self._names}

@@ -17,6 +17,7 @@ from placement.config import EnvConfig
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool, make_pool, with_short_bounds
 from placement.netlist.design import Design
+from placement.netlist.distribution import DesignDistribution
 
 
 class LegalCells(spaces.MultiDiscrete):
@@ -58,14 +59,14 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
 
     def __init__(
         self,
-        design: Design | str | Sequence[Design | str],
+        design: Design | str | Sequence[Design | str] | DesignDistribution,
         num_envs: int = 1,
         *,
         config: EnvConfig | None = None,
         num_threads: int = 0,
         seed: int = 0,
     ) -> None:
-        """Makes the pool of one design or several; arguments and errors are those of `placement.make_pool`."""
+        """Makes the pool; arguments and errors are those of `placement.make_pool`."""
         self.pool = make_pool(design, num_envs, config=config, num_threads=num_threads, seed=seed)
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}

@@ -5,10 +5,7 @@ Axis legend: M standard cells, X gcells across, Y gcells up, K macros that array
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,18 +20,13 @@ from placement.flat.global_placement import CellPlacement
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
-from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_flat
+from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.load import clusters_or_none, find
-from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
 from placement.report.placement_metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
 
 SETTINGS = PlacerSettings()
-METRICS_NAME, DRAWN_NAME = "full.json", "cells.npz"
-_UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
-"""Raised by reading those files if they are missing or damaged."""
 
 
 class PlacedCells(NamedTuple):
@@ -76,6 +68,18 @@ class LegalisedCells(NamedTuple):
     without_place: int
 
 
+class KeptCells(NamedTuple):
+    """What a picture of a full evaluation shows: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`,
+    and the routing demand over capacity, float32 [X, Y] in each direction.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    cluster: np.ndarray
+    horizontal: np.ndarray
+    vertical: np.ndarray
+
+
 class FullEvaluation(NamedTuple):
     """What the full evaluation of a placement found.
 
@@ -86,6 +90,15 @@ class FullEvaluation(NamedTuple):
     metrics: FullMetrics
     placed: PlacedCells
     route: RoutingEstimate
+
+    def keep_drawn(self, path: Path) -> None:
+        """Writes a file for `read_drawn`: what a picture of the evaluation shows."""
+        x, y, cluster = self.placed.drawn_cells
+        maps = self.route.horizontal.astype(np.float32), self.route.vertical.astype(np.float32)
+        drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **drawn._asdict())
+        write_whole(path, buffer.getvalue())
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
@@ -218,87 +231,7 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
     return show
 
 
-class KeptCells(NamedTuple):
-    """What a picture of a full evaluation shows: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`,
-    and the routing demand over capacity, float32 [X, Y] in each direction.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    cluster: np.ndarray
-    horizontal: np.ndarray
-    vertical: np.ndarray
-
-
-class KeptEvaluations:
-    """Evaluates placements of a design, or reads the result that an earlier evaluation of the same placement left."""
-
-    def __init__(self, name: str, design: Design) -> None:
-        self._evaluator, self._design = FullEvaluator(name, design), design
-        rules = design.constraints
-        about = (
-            repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL, "legal", "soft blockages")).encode(),
-            rules.halo,
-            rules.blockages,
-        )
-        self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
-
-    def evaluate(
-        self,
-        placement: Placement,
-        folder: Path,
-        *,
-        whose: str,
-        report: Callable[[float, float], None],
-        stopped: Callable[[], bool],
-    ) -> FullMetrics | None:
-        """The figures of a placement, which `folder` keeps; None if the evaluation was stopped.
-
-        Arguments and errors are those of `FullEvaluator.evaluate`; messages call the placement `whose`.
-        """
-        about = self._identity(placement)
-        known = _read(folder, about)
-        if known is not None or stopped():
-            return known
-        try:
-            found = self._evaluator.evaluate(placement, report=report, stopped=stopped)
-        except DesignError as error:
-            raise DesignError(f"{whose}: {error}") from None
-        if stopped() and not found.metrics.flat_converged:
-            return None
-        folder.mkdir(parents=True, exist_ok=True)
-        x, y, cluster = found.placed.drawn_cells
-        maps = found.route.horizontal.astype(np.float32), found.route.vertical.astype(np.float32)
-        drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **drawn._asdict())
-        write_whole(folder / DRAWN_NAME, buffer.getvalue())
-        described = {"about": about, "full": found.metrics._asdict()}
-        write_whole(folder / METRICS_NAME, json.dumps(described, indent=1) + "\n")
-        return found.metrics
-
-    def _identity(self, placement: Placement) -> str:
-        """A hash that tells this evaluation from others."""
-        hard = self._design.netlist.hard
-        text = self._about.copy()
-        for values in (placement.x, placement.y, placement.orientation):
-            text.update(values[hard].tobytes())
-        return text.hexdigest()[:16]
-
-
-def _read(folder: Path, about: str) -> FullMetrics | None:
-    """The result that was kept; None if there is none of this placement, or it is damaged."""
-    try:
-        kept = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-        if kept["about"] != about:
-            return None
-        read_drawn(folder)
-        return FullMetrics(**kept["full"])
-    except _UNUSABLE:  # evaluate anew
-        return None
-
-
-def read_drawn(folder: Path) -> KeptCells:
-    """What a picture of the evaluation kept in a folder shows; raises one of `_UNUSABLE` if there is none."""
-    with io.BytesIO((folder / DRAWN_NAME).read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
+def read_drawn(path: Path) -> KeptCells:
+    """What `FullEvaluation.keep_drawn` wrote to a file; raises OSError or ValueError where there is none."""
+    with io.BytesIO(path.read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
         return KeptCells(**{name: arrays[name] for name in KeptCells._fields})

@@ -171,33 +171,34 @@ def load_placement(config: PlacementSettings, design: Design | None = None) -> G
     return Given(design, placement, name, soft)
 
 
-def load_placements(
-    paths: Sequence[str], name: str, design: Design, *, labels: Sequence[str] = ()
-) -> dict[str, Placement]:
+def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str, Placement]:
     """The placements in `.plc` and DEF files of the design called `name`, by their labels.
 
-    By default a label is the `readable_name`, or what differs in the paths. Raises DesignError for a file that is named
-    twice, cannot be found or read, or is of another design.
+    Raises DesignError for a file that is named twice, cannot be found or read, or is of another design.
     """
-    real = [Path(path).resolve() for path in paths]
-    for path, file in zip(paths, real, strict=True):
+    for path in paths:
         check_placement_file("placement", path)
-        if real.count(file) > 1:
-            raise DesignError(f"placement={path}: is given {real.count(file)} times; once is enough")
-    return {label: read_file(path, name, design)[0] for label, path in zip(labels or _labels(real), paths, strict=True)}
+    return {label: read_file(path, name, design)[0] for label, path in zip(placement_labels(paths), paths, strict=True)}
 
 
-def _labels(files: Sequence[Path]) -> list[str]:
-    """A short name for each file, no two alike."""
+def placement_labels(paths: Sequence[str]) -> list[str]:
+    """A short name for each file, no two alike: the `readable_name`, or what differs in the paths.
+
+    Raises DesignError for a file that is named twice.
+    """
+    files = [Path(path).resolve() for path in paths]
+    for path, file in zip(paths, files, strict=True):
+        if files.count(file) > 1:
+            raise DesignError(f"placement={path}: is given {files.count(file)} times; once is enough")
     for names in ([readable_name(file) for file in files], [file.name for file in files]):
         if len(set(names)) == len(files):
             return names
-    paths = [file.parts for file in files]
-    while len({own[0] for own in paths}) == 1:
-        paths = [own[1:] for own in paths]
-    while len({own[-1] for own in paths}) == 1 and min(map(len, paths)) > 1:
-        paths = [own[:-1] for own in paths]
-    return ["/".join(own) for own in paths]
+    parts = [file.parts for file in files]
+    while len({own[0] for own in parts}) == 1:
+        parts = [own[1:] for own in parts]
+    while len({own[-1] for own in parts}) == 1 and min(map(len, parts)) > 1:
+        parts = [own[:-1] for own in parts]
+    return ["/".join(own) for own in parts]
 
 
 def readable_name(file: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""The settings of `evaluate`, `sample`, `search`, `legalise` and `compare`."""
+"""The settings of `evaluate`, `sample`, `search` and `legalise`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ from placement.netlist.design import Design
 
 TRAINED = "trained"
 DEFAULT_COST, DEFAULT_ANNEAL = CostConfig(), AnnealConfig()
-PLACERS = ("random", "greedy", "anneal", "mixed_size", "policy", "policy+refine")
-DEFAULT_PLACERS = ("random", "greedy", "anneal")
 SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(DesignSettings):
-    """The output of all five commands.
+    """The output of all four commands.
 
     Attributes:
         json: print a JSON object as the last line
@@ -236,64 +234,3 @@ class LegaliseConfig(PlacementSettings):
     def rules(self) -> AnnealConfig:
         """Spacing, blockages and grid as the legaliser and its callers take them."""
         return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CompareConfig(AnnealSettings):
-    """Settings of `compare`.
-
-    Attributes:
-        placers: of random, greedy, anneal, mixed_size (imported designs), policy and policy+refine (with checkpoint);
-            null: the first three, or none if placements are given
-        placement: .plc or .def files to compare, besides the placers
-        labels: their names in tables and pictures, in the same order; empty: from the files' names
-        full: full evaluation of each placement
-        timing: static timing of each placement, as for evaluate
-        seeds: runs of each placer, counted from seed
-    """
-
-    placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None
-    placement: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    full: bool = False
-    timing: bool = False
-    seeds: Count = 3
-    plots: bool | None = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.chosen and not self.placement:
-            raise ConfigError(f"placers: at least one of {', '.join(PLACERS)}")
-        for placer in self.chosen:
-            if placer.startswith("policy") and self.checkpoint is None:
-                raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
-        if len(set(self.chosen)) < len(self.chosen):
-            raise ConfigError(f"placers: {', '.join(self.chosen)}: name each once; seeds=N runs each N times")
-        if self.labels and len(self.labels) != len(self.placement):
-            raise ConfigError(
-                f"labels: {len(self.labels)} for {len(self.placement)} placements; give one for each, in the same order"
-            )
-        names = (*self.labels, *self.chosen)
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ConfigError(f"labels: {twice[0]!r} is the name of two placements or placers; no two may be alike")
-        needs = {
-            "full=true": self.full,
-            "timing=true": self.timing,
-            "placement": self.placement,
-            "placers=mixed_size": self.needs_cells,
-        }
-        if self.design is None and any(needs.values()):
-            what = next(name for name, needed in needs.items() if needed)
-            raise ConfigError(f"{what}: needs design=, also with a checkpoint")
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        """The placers to run: by default, the usual ones, and none where placements are given."""
-        if self.placers is not None:
-            return self.placers
-        return () if self.placement else DEFAULT_PLACERS
-
-    @property
-    def needs_cells(self) -> bool:
-        """Whether the design's flat netlist is read."""
-        return self.full or "mixed_size" in self.chosen

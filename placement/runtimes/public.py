@@ -43,8 +43,7 @@ def train(
         The run: its folder, which `load_policy` takes, its best cost and placements.
 
     Example:
-        >>> small = {"ppo.iterations": 2, "ppo.episodes_per_iteration": 8, "policy.node_width": 8}
-        >>> run = placement.train("toy6", run_dir="run", settings=small, quiet=True)
+        >>> run = placement.train("toy6", run_dir="run", preset="test", settings={"ppo.iterations": 2}, quiet=True)
         >>> cost = placement.cost(placement.load("toy6"), run.placements()["toy6"])
         >>> run.iterations, round(cost.total - run.best_cost, 9)
         (2, 0.0)

@@ -157,6 +157,7 @@ def test_a_canvas_that_is_nearly_full_is_filled_again(macros: int, sigma: float,
     assert moved.max() > 1.0, "nothing was to be done"
 
 
+@pytest.mark.slow
 def test_a_search_for_an_order_that_finds_no_room_is_made_again(monkeypatch) -> None:
     design = dense_design(28, macros=133)
     begin = strewn(design, 100.0, seed=28)

@@ -74,7 +74,7 @@ def test_a_program_is_scored_as_the_placement_it_writes(smoke: Path) -> None:
     found = result_of(smoke, "copy@2")
     assert found["scores"]["chip_cost"] == cost(design, design.initial).total
     assert found["template"] == COPY.partition("=")[2]
-    assert found["cpu_seconds"] < 1.0, "cp needs no interpreter"
+    assert found["cpu_seconds"] < result_of(smoke, "greedy@0.5")["cpu_seconds"], "cp needs no interpreter"
 
 
 def test_an_illegal_placement_does_not_count(smoke: Path) -> None:

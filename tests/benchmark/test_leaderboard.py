@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.benchmark.leaderboard import board, normalised, page, quality_over_time, read_results, without_baseline
+from placement.benchmark.leaderboard import board, normalised, read_results, without_baseline
+from placement.benchmark.leaderboard_page import page, read_notes
+from placement.benchmark.leaderboard_plots import quality_over_time
 from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,22 +85,25 @@ def test_the_quality_over_time_is_of_what_was_reached() -> None:
 
 
 def test_the_page_names_what_was_not_run_and_what_failed() -> None:
-    text = page(RESULTS)
+    text = page(RESULTS, {"synthetic-1": "What is to be said."})
     assert "9 runs on 3 designs." in text and "Not run: `test04_60_local_ruled`, " in text
     assert "| mine@10 | `test01_20_local` | late | 1 | used 9.0 CPU-s of 2 |" in text
     assert "| `test03_40_global` | – | 3.0000 |" in text
     assert "Baseline: base@10. Left out, for it has no score there: `test03_40_global`." in text
     assert "### Proxy cost" not in text, "no run has one"
+    assert "mine@10 has the lowest chip cost, 20.0% below that of base@10, and the lowest median on 2 of 3" in text
+    assert "\nWhat is to be said.\n" in text and "](images/benchmark_synthetic_profiles.png)" in text
 
 
 def test_results_of_other_versions_are_not_compared() -> None:
-    text = page([*RESULTS, result("new@1", "test01_20_local", 1.0, suite_version=2)])
+    text = page([*RESULTS, result("new@1", "test01_20_local", 1.0, suite_version=2)], {})
     assert text.count("## synthetic, version 1, test") == text.count("## synthetic, version 2, test") == 1
 
 
 def test_the_committed_page_is_that_of_the_committed_results() -> None:
+    folder = ROOT / "benchmarks/results"
     written = (ROOT / "docs/benchmark.md").read_text(encoding="utf-8")
-    assert written == page(read_results(ROOT / "benchmarks/results")), "run `macro-placement benchmark page`"
+    assert written == page(read_results(folder), read_notes(folder)), "run `macro-placement benchmark page`"
 
 
 @pytest.mark.slow

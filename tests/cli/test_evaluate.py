@@ -12,7 +12,7 @@ from placement.annealing.legaliser import fits
 from placement.config import ConfigError, build
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, proxy_cost
 from placement.evaluation.placements import load_placement
-from placement.evaluation.settings import CompareConfig, EvaluateConfig, SampleConfig, SearchConfig
+from placement.evaluation.settings import EvaluateConfig, SampleConfig, SearchConfig
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from tests.support.command import run_here
@@ -138,8 +138,7 @@ def test_settings_are_checked():
         (SearchConfig, {}, "design: is required"),
         (SearchConfig, both, "give one of them"),
         (SampleConfig, {"checkpoint": "b", "samples": 0}, "samples=0"),
-        (CompareConfig, {"design": "toy6", "seed": -1}, "seed=-1"),
-        (CompareConfig, {"design": "toy6", "placers": []}, "placers: at least one of random, greedy"),
+        (SampleConfig, {"checkpoint": "b", "seed": -1}, "seed=-1"),
         (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: no such setting"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -187,22 +186,6 @@ def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
     )
 
 
-def test_placers_are_compared_in_one_command_and_not_run_twice(tmp_path):
-    arguments = ("design=toy6", "placers=random,greedy,anneal", "time=0.3", "seeds=2", "json=true", "out=compared")
-    values = last_json(run(*arguments, folder=tmp_path, command="compare"))
-    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
-    rows = {row["placer"]: row for row in described["summary"]}
-    assert list(rows) == ["random", "greedy", "anneal"]
-    assert rows["anneal"]["mean"] < rows["random"]["mean"]
-    assert min(row["best"] for row in rows.values()) == values["cost"]
-    assert all(row["seeds"] == 2 and row["overlaps"] == row["outside"] == 0 for row in rows.values())
-    for name in ("comparison.csv", "cost_over_time.png", "placements.png", "anneal/seed1/placement.plc"):
-        assert (tmp_path / "compared" / name).is_file()
-    assert last_json(run(*arguments, folder=tmp_path, command="compare")) == values, (
-        "read from the folder, to the last bit"
-    )
-
-
 def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
     values = last_json(run("design=clustered40", "flips=true", "json=true", "out=flipped", folder=tmp_path))
     assert values["cost"] < proxy_cost(load("clustered40")).total
@@ -210,27 +193,11 @@ def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
     assert again == values
 
 
-def test_a_known_optimum_gives_a_gap(tmp_path):
-    arguments = ("placers=random,greedy,anneal", "time=0.3", "seeds=1", "plots=false", "out=compared")
-    wire = ("cost.density=0", "cost.congestion=0")
-    result = run("design=planted20", *arguments, *wire, folder=tmp_path, command="compare")
-    assert result.returncode == 0, result.stderr
-    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
-    assert described["least_wirelength"] == 15060.0
-    gaps = {row["placer"]: row["wirelength_gap"] for row in described["summary"]}
-    assert 0 <= gaps["anneal"] < gaps["greedy"] < gaps["random"]
-    wirelength = next(one["wirelength"] for one in described["runs"] if one["placer"] == "random")
-    assert gaps["random"] == pytest.approx(wirelength / 15060 - 1, rel=1e-12)
-    assert "gap" in result.stdout and f"{gaps['random']:.1%}" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("command", "words", "message"),
     [
         ("sample", "samples=2", "checkpoint: is required: a run folder, or base"),
         ("legalise", "blockages=[[0,0,5]]", "blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
-        ("compare", "placers=random,tea", "placers='tea': must be one of random, greedy"),
-        ("compare", "placers=policy", "placers: 'policy' needs checkpoint=RUN"),
         ("search", "method=fly", "method='fly': must be refine, anneal or mixed_size"),
         ("search", "time=0", "time=0.0: must be above 0 seconds"),
         ("search", "moves=0", "moves=0: must be at least 1"),

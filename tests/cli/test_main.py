@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import placement
+from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.cli.help import listed
 from placement.cli.main import COMMANDS, main
 from placement.cli.options import UsageError, hydra_words, nearest, setting_types, settings
 from placement.config import TrainConfig
-from placement.evaluation.settings import CompareConfig, EvaluateConfig, LegaliseConfig
+from placement.evaluation.settings import EvaluateConfig, LegaliseConfig
 
 GROUPS = {"runtime": ["local", "ray"], "preset": ["base", "test"]}
 
@@ -38,8 +39,15 @@ def test_the_version_is_the_packages_and_the_citations(capsys):
     assert f"\nversion: {placement.__version__}\n" in citation
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["search", "--help"], ["generate", "flat", "--help"]])
-@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    ("words", "buffered"),
+    [
+        (["--help"], True),
+        (["--version"], False),
+        (["search", "--help"], False),
+        (["generate", "flat", "--help"], True),
+    ],
+)
 def test_a_reader_that_leaves_early_is_no_error(words, buffered):
     """`macro-placement --help | head -1`, at its worst: the reader is gone before anything is written."""
     reads, writes = os.pipe()
@@ -97,11 +105,11 @@ def test_the_three_styles_mean_the_same():
 
 
 def test_lists_and_values(tmp_path):
-    assert settings(["placers=random,greedy", "seeds=1"], CompareConfig) == {
+    assert settings(["placers=random,greedy", "seeds=1"], BenchmarkConfig) == {
         "placers": ["random", "greedy"],
         "seeds": 1,
     }
-    assert settings(["--placement", "a.plc", "b.plc", "--placement", "c.plc"], CompareConfig)["placement"] == [
+    assert settings(["--placements", "a.plc", "b.plc", "--placements", "c.plc"], BenchmarkConfig)["placements"] == [
         *("a.plc", "b.plc", "c.plc")
     ]
     assert settings(["blockages=[[0,0,5,5]]", "grid=1e-1"], LegaliseConfig) == {
@@ -111,8 +119,8 @@ def test_lists_and_values(tmp_path):
     assert settings(["plots=null", "out=a=b"], EvaluateConfig) == {"plots": None, "out": "a=b"}
     path = tmp_path / "é,(1).plc"
     path.touch()
-    assert settings([f"placement={path}", "out=é (1)"], CompareConfig) == {"placement": [str(path)], "out": "é (1)"}
-    assert settings(["samples=many"], CompareConfig) == {"samples": "many"}, "which `build` rejects"
+    assert settings([f"placements={path}", "out=é (1)"], BenchmarkConfig) == {"placements": [str(path)], "out": "é (1)"}
+    assert settings(["seeds=many"], BenchmarkConfig) == {"seeds": "many"}, "which `build` rejects"
 
 
 def test_arguments_of_train_as_hydra_takes_them():

@@ -91,7 +91,7 @@ FOLDERS = (
     ("evaluate", "design=toy6"),
     ("search", "design=toy6", "time=600"),
     ("legalise", "design=toy6"),
-    ("compare", "design=toy6", "time=600"),
+    ("benchmark", "design=toy6", "time=600"),
     ("sample", "design=toy6", "checkpoint=base"),
     ("import", "--lef", "missing.lef", "--def", "missing.def"),
     *MAKERS,

@@ -68,7 +68,7 @@ def has_place_by_oracle(design: Design, state: PlacementState, row: int, column:
     return False
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_cell_is_open_where_the_oracle_finds_a_place_and_macros_are_put_there(seed: int) -> None:
     design = playable(seed)

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
+from placement.config import ConfigError, EnvConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.engine.costs import Costs
 from placement.engine.pool import make_pool
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design, Placement
 from placement.runtimes import local
 from tests.support.designs import four_macros
+from tests.support.fakes import FakeAgent, FakeLearner
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 OWN = "own_reward.wire_and_edges"
@@ -61,13 +62,15 @@ def test_the_gymnasium_face_pays_it() -> None:
     assert reward == np.float32(expected)
 
 
-def test_training_learns_from_it(tmp_path: Path) -> None:
+def test_training_is_paid_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "Agent", FakeAgent)
+    monkeypatch.setattr(local, "Learner", FakeLearner)
     config = TrainConfig(
         design=("toy6",),
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(reward=OWN, soft_placer="none"),
-        policy=PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2),
         ppo=PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
+        replay=ReplayConfig(name="memory"),
         runtime=RuntimeConfig(envs_per_actor=4, evaluate_every=0),
     )
     local.run(config)

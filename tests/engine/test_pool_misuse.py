@@ -20,6 +20,7 @@ from placement.engine.state import IllegalAction
 from placement.netlist.errors import DesignError
 from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
+from tests.support.waiting import wait_until
 
 DEADLINE = 20.0  # seconds for what ought to happen at once
 
@@ -282,7 +283,8 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
 
     def term(x: float) -> float:
         calls.append(x)
-        time.sleep(0.1)
+        wait_until(lambda: pool.closed)
+        time.sleep(0.02)
         return 0.0
 
     for batch in (64, 8):
@@ -293,10 +295,15 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         pool.close()
         assert len(calls) < 64  # it does not wait for the work that has not begun
         assert set(os.listdir("/proc/self/task")) <= before
+    pool = None  # it holds the term, and the term holds it
 
 
 def test_close_wakes_who_receives() -> None:
-    pool = one_macro_pool(4, slow(0.5), batch_size=2, num_threads=1)
+    def term(x: float) -> float:
+        wait_until(lambda: pool.closed)
+        return 0.0
+
+    pool = one_macro_pool(4, term, batch_size=2, num_threads=1)
     pool.send(ids(0, 0, 0, 0))
     raised: list[BaseException] = []
 
@@ -311,6 +318,7 @@ def test_close_wakes_who_receives() -> None:
     pool.close()
     thread.join(DEADLINE)
     assert "closed" in str(raised[0])
+    pool = None  # it holds the term, and the term holds it
 
 
 @pytest.mark.parametrize(
@@ -390,14 +398,21 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight() -> None:
 
 def test_control_c_in_recv_leaves_a_usable_pool() -> None:
     done = run_python("""
-        pool = one_macro_pool(4, lambda x: time.sleep(2.0) or 0.0, batch_size=2, num_threads=2)
+        begun, go, ended = [], threading.Event(), []
+        def term(x):
+            begun.append(x)
+            if len(begun) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            go.wait(60)
+            ended.append(x)
+            return 0.0
+        pool = one_macro_pool(4, term, batch_size=2, num_threads=2)
         pool.send(np.zeros(4, np.int32))
-        start = time.monotonic()
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             pool.recv()
         except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - start < 1.9)
+            print("interrupted", not ended)
+        go.set()
         pool.recv(10), pool.recv(10)
         pool.reset(timeout=10)
         print("usable")
@@ -407,9 +422,14 @@ def test_control_c_in_recv_leaves_a_usable_pool() -> None:
 
 def test_control_c_ends_a_program_that_receives() -> None:
     done = run_python("""
-        pool = one_macro_pool(4, lambda x: time.sleep(5.0) or 0.0, batch_size=2, num_threads=2)
+        first = [signal.SIGINT]
+        def term(x):
+            if first:
+                os.kill(os.getpid(), first.pop())
+            time.sleep(0.3)
+            return 0.0
+        pool = one_macro_pool(4, term, batch_size=2, num_threads=2)
         pool.send(np.zeros(4, np.int32))
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         pool.recv()
     """)
     assert done.returncode == -signal.SIGINT

@@ -169,7 +169,7 @@ def playable(seed: int) -> Design | None:
     return design
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000), choices=st.lists(st.integers(0, 10_000), min_size=6, max_size=6))
 def test_random_designs_and_actions_agree_with_the_oracle(seed: int, choices: list[int]) -> None:
     design = playable(seed)
@@ -183,7 +183,7 @@ def test_random_designs_and_actions_agree_with_the_oracle(seed: int, choices: li
         compare(state)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     moves=st.lists(st.one_of(st.integers(0, 10_000), st.just(-1)), min_size=5, max_size=40),

@@ -20,6 +20,9 @@ CALLBACK = [
 ]
 
 
+needs_two = pytest.mark.skipif(len(jax.devices()) < 2, reason="needs two devices; tests/conftest.py asks for them")
+
+
 def designs():
     return [four_macros(), random_design(3, canvas=square_canvas(9, 7))]
 
@@ -129,3 +132,67 @@ def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
     del pool
     with pytest.raises(Exception, match=r"no more|closed"):
         jax.block_until_ready(recv(handle))
+
+
+def together(kind: str, callback: bool, run):
+    """`run` over the first axis of handles and masks: what `kind` makes of it."""
+    if kind == "vmap":
+        return jax.jit(jax.vmap(run))
+    if kind == "pmap":
+        return jax.pmap(run, devices=jax.devices()[:2])
+    each = jax.sharding.PartitionSpec("pools")
+
+    def on_one_device(handles, masks):
+        return jax.tree.map(lambda array: array[None], run(handles[0], masks[0]))
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("pools",))
+    # A callback's results have no varying axes.
+    return jax.jit(jax.shard_map(on_one_device, mesh=mesh, in_specs=each, out_specs=each, check_vma=not callback))
+
+
+@needs_two
+@pytest.mark.parametrize("callback", CALLBACK)
+@pytest.mark.parametrize("kind", ["vmap", "shard_map", "pmap"])
+def test_one_program_plays_a_pool_on_each_device(kind: str, callback: bool) -> None:
+    """Each pool, of another design, plays what it plays alone."""
+    one, other = (random_design(seed, canvas=square_canvas(9, 7)) for seed in (3, 5))
+    steps = max(len(design.placing_order) for design in (one, other))
+    with make_pool([one, other], 2, config=NONE, design_of_env=[0, 0], num_threads=1) as first, \
+            make_pool([one, other], 2, config=NONE, design_of_env=[1, 1], num_threads=1) as second:  # fmt: skip
+        step = first.xla(callback=callback).step
+        handles = jnp.stack([pool.xla(callback=callback).handle for pool in (first, second)])
+        masks = jnp.stack([jnp.asarray(pool.reset()[0]["mask"]) for pool in (first, second)])
+
+        def run(handle, mask):
+            def turn(carry, _):
+                handle, (observation, reward, _, _, info) = step(carry[0], first_legal(carry[1]))
+                return (handle, observation["mask"]), (observation["design"], reward, info["elapsed_step"])
+
+            return jax.lax.scan(turn, (handle, mask), None, length=steps)
+
+        (after, _), (designs, rewards, elapsed) = together(kind, callback, run)(handles, masks)
+        assert np.asarray(after).tolist() == [[first.number, steps], [second.number, steps]]
+        assert np.asarray(designs).tolist() == [[[0, 0]] * steps, [[1, 1]] * steps]
+        for index, pool in enumerate((first, second)):
+            mask = pool.reset()[0]["mask"]
+            for turn in range(steps):
+                observation, reward, _, _, info = pool.step(np.asarray(first_legal(jnp.asarray(mask))))
+                mask = observation["mask"]
+                assert np.array_equal(rewards[index, turn], reward)
+                assert np.array_equal(elapsed[index, turn], info["elapsed_step"])
+        assert np.asarray(rewards)[:, :, 0].any(axis=1).all()
+
+
+@needs_two
+@pytest.mark.parametrize("callback", CALLBACK)
+def test_vmap_over_parts_of_a_pool(callback: bool) -> None:
+    """Rows of environments of one synchronous pool, stepped one row after the other."""
+    with make_pool("toy6", 4, config=NONE, num_threads=1) as pool:
+        handle, _, _, step = pool.xla(callback=callback)
+        cells = first_legal(jnp.asarray(pool.reset()[0]["mask"]))
+        rows = jnp.arange(4).reshape(2, 2)
+        _, (observation, _, _, _, info) = jax.jit(jax.vmap(step, in_axes=(None, 0, 0)))(
+            handle, cells.reshape(2, 2), rows
+        )
+        assert np.array_equal(info["env_id"], rows) and (np.asarray(observation["step"]) == 1).all()
+        assert pool.observe()[0]["step"].tolist() == [1, 1, 1, 1]

@@ -11,12 +11,14 @@ import pytest
 from rich.console import Console
 
 from placement.annealing.search import search_identity
+from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Task
+from placement.benchmark.scoring import broken_rules, costs_of
 from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
 from placement.evaluation import searching
 from placement.evaluation.searching import Candidate, candidates_table, find_best, ranked
-from placement.evaluation.settings import SearchConfig
+from placement.evaluation.settings import AnnealSettings, SearchConfig
 from placement.netlist.load import load
 
 WORDS = ["cost=chip", "method=anneal", "moves=20000", "candidates=2", "json=true"]
@@ -88,11 +90,11 @@ def test_a_mixed_size_start_is_kept_where_its_refinement_is_worth_less(
     assert "has no flat netlist" in capsys.readouterr().err
 
 
-def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
-    words = ["placers=random,mixed_size", "seeds=1", "time=0.5", "plots=false", f"out={tmp_path}"]
-    assert main(["compare", f"design={made}", *words, "cost=chip"]) == 0
-    table = (tmp_path / "comparison.csv").read_text()
-    assert "mixed_size" in table
+def test_mixed_size_is_a_placer(made: Path) -> None:
+    design = load(str(made))
+    found = ANYTIME_PLACERS["mixed_size"](Task(design, AnnealSettings(design=str(made), time=0.5), 0))
+    assert broken_rules(design, found.placement) == {}
+    assert found.curve[0][1] == pytest.approx(costs_of(design, found.placement)["chip_cost"])
 
 
 def test_cells_that_did_not_spread_lose_to_any_that_did() -> None:

@@ -30,7 +30,7 @@ def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.C
 
 
 def test_every_command_has_the_same_default_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("search", "evaluate", "compare", "legalise"):
+    for command in ("search", "evaluate", "legalise"):
         assert main([command, "--help"]) == 0
         assert f"  --cost {DEFAULT_WEIGHTS.name}\n" in capsys.readouterr().out
 

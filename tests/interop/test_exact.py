@@ -26,13 +26,13 @@ def boxes(canvas: tuple[float, float], sizes: list[tuple[float, float]], *, spac
 
 
 def test_what_the_solver_says_by_hand() -> None:
-    assert exists(boxes((10, 10), [(5, 10), (5, 10)]), seconds=5) is True
-    assert exists(boxes((10, 10), [(5, 10), (5, 10)], spacing=0.1), seconds=5) is False
-    assert exists(boxes((10, 10), [(11, 1)]), seconds=5) is False
+    assert exists(boxes((10, 10), [(5, 10), (5, 10)]), seconds=60) is True
+    assert exists(boxes((10, 10), [(5, 10), (5, 10)], spacing=0.1), seconds=60) is False
+    assert exists(boxes((10, 10), [(11, 1)]), seconds=60) is False
     # A pinwheel around a square of 2: no cut goes through, and a fifth box of 3 × 1 finds no place.
     pinwheel = [(6, 4), (4, 6), (6, 4), (4, 6)]
-    assert exists(boxes((10, 10), [*pinwheel, (2, 2)]), seconds=5) is True
-    assert exists(boxes((10, 10), [*pinwheel, (3, 1)]), seconds=5) is False
+    assert exists(boxes((10, 10), [*pinwheel, (2, 2)]), seconds=60) is True
+    assert exists(boxes((10, 10), [*pinwheel, (3, 1)]), seconds=60) is False
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -49,4 +49,4 @@ def test_what_is_possible_is_found(seed: int, percent: int) -> None:
 
 @pytest.mark.parametrize("sizes", [[(6, 4), (4, 6), (6, 4), (4, 6), (2, 2)], [(5, 10), (5, 5), (5, 5)]])
 def test_a_full_canvas_has_an_exact_solution(sizes: list[tuple[float, float]]) -> None:
-    assert exists(boxes((10, 10), sizes), seconds=5) is True
+    assert exists(boxes((10, 10), sizes), seconds=60) is True

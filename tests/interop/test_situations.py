@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import string
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from placement.netlist.errors import DesignError
 from placement.netlist.importing import ImportSettings
 from tests.interop.chips import RAM, Chip, master, row_statements, section
 
-SECONDS = 60.0
 """CPU seconds after which a situation is stuck; on a quiet machine the largest takes 8."""
 PIN = "+ NET {} + DIRECTION INPUT + LAYER {} ( -100 -100 ) ( 100 100 ) + FIXED ( {} {} ) N"
 
@@ -235,8 +233,7 @@ def test_it_ends_in_a_placement_or_a_reason(name: str, tmp_path: Path) -> None:
 
 
 def check(situation: Situation, tmp_path: Path) -> None:
-    """Imports a situation's chip and searches a placement of it, within `SECONDS`."""
-    begun = time.process_time()
+    """Imports a situation's chip and searches a placement of it."""
     lef, text = situation.chip().write(tmp_path)
     settings = ImportSettings(clustering=ClusteringSettings(parts=8))
     arguments = {"lef": [lef], "def_file": text, "free_macros": situation.free_macros, "settings": settings}
@@ -254,4 +251,3 @@ def check(situation: Situation, tmp_path: Path) -> None:
             assert all(now <= then for now, then in zip((*found, *broken), itertools.chain(*before), strict=True))
         else:
             assert tuple(found) == (0, 0) and not any(broken)
-    assert time.process_time() - begun < SECONDS

@@ -92,9 +92,13 @@ def test_a_cells_features_are_those_of_the_grid_at_the_cell(designs: list[Design
     network = Agent(PolicyConfig(), designs).network
     seen = random_observation(designs, 3, 8)
     cells = seen.mask.reshape(8, -1).argmax(axis=1).astype(np.int32)
-    here = situation(network.inputs, seen)
-    found, state = cell_features(seen, here, PolicyConfig(), cells)
-    features = grid_features(seen, here, PolicyConfig())
+
+    @jax.jit
+    def both(inputs: GraphInputs, seen: Observation) -> Any:
+        here = situation(inputs, seen)
+        return cell_features(seen, here, PolicyConfig(), cells), grid_features(seen, here, PolicyConfig())
+
+    (found, state), features = both(network.inputs, seen)
     shown = np.concatenate((features.priors, features.channels[:, 13:20], seen.maps[:, 2:]), axis=1)
     expected = shown.reshape(8, shown.shape[1], -1)[np.arange(8), :, cells]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 
 from placement.cli.options import hydra_words
 from placement.cli.train import groups
-from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
+from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.policy.agent import Agent
 from placement.runtimes import local
 from placement.training.trained_policy import read_newest
@@ -34,7 +34,8 @@ def config(folder: Path, **changed: object) -> TrainConfig:
         run_dir=str(folder),
         env=EnvConfig(soft_placer="none"),
         policy=OWN,
-        ppo=PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
+        ppo=PPOConfig(iterations=1, episodes_per_iteration=8, epochs=1, minibatch_size=16),
+        replay=ReplayConfig(name="memory"),
         runtime=RuntimeConfig(envs_per_actor=4, evaluate_every=0),
     )
     return dataclasses.replace(settings, **changed)  # type: ignore[arg-type]
@@ -50,7 +51,7 @@ def test_it_draws_legal_actions_on_mixed_designs() -> None:
 def test_a_run_trains_it_resumes_and_keeps_its_parameters_apart(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     local.run(config(folder))
-    longer = PPOConfig(iterations=2, episodes_per_iteration=8, minibatch_size=16)
+    longer = PPOConfig(iterations=2, episodes_per_iteration=8, epochs=1, minibatch_size=16)
     assert local.run(config(folder, ppo=longer)).iterations == 2
     found = read_newest(folder, OWN, key="checkpoint")
     assert set(found.values) == {"hidden", "weights"} and found.iteration == 2

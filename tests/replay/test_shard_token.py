@@ -57,13 +57,13 @@ def test_with_the_token_episodes_are_written_and_read(shard: ReplayShard) -> Non
 @pytest.mark.parametrize("dial", [direct, Tunnels(new_token()).dial], ids=["no token", "another token"])
 def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dial: Any) -> None:
     _write(shard, 1, dial=Tunnels(TOKEN).dial)
-    assert shard_items.probe(shard.address, timeout=1.0, dial=dial) is None
+    assert shard_items.probe(shard.address, timeout=0.5, dial=dial) is None
     with pytest.raises(ReplayTimeout, match="no replay shard answers"):
-        _write(shard, 1, dial=dial, timeout=3.0)
+        _write(shard, 1, dial=dial, timeout=0.5)
     # Past all checks of this project's, with Reverb's own client.
     client = shard_items.reverb.Client(dial(shard.address))
     with pytest.raises((shard_items.reverb.errors.ReverbError, RuntimeError)):
-        client.server_info(timeout=2)
+        client.server_info(timeout=1)
     with contextlib.closing(shard_items.ItemWriter(shard.address, dial=dial)) as writer:
         writer.begin(episode(7))
         assert not _flushed(writer)
@@ -74,7 +74,7 @@ def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dia
 
 def _flushed(writer: shard_items.ItemWriter) -> bool:
     try:
-        return writer.flush(2.0)
+        return writer.flush(0.5)
     except RuntimeError:  # Reverb gives up at once where the connection is refused
         return False
 

@@ -89,9 +89,10 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
 def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -> None:
     _, addresses = shards(2, capacity=4)
     mine = writer(addresses, 1)
+    for count in range(4):
+        mine.write(episode(count), timeout=LONG)
     with pytest.raises(ReplayTimeout, match=r"MainThread waited 0\.2 s to write.*replay shard 1 .* is full.*learner"):
-        for count in range(5):
-            mine.write(episode(count), timeout=0.2)
+        mine.write(episode(4), timeout=0.2)
     replay = reader(addresses)
     assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
     mine.write(episode(4), timeout=LONG)  # the same again goes on waiting: it is there once

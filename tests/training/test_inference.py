@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -104,27 +106,43 @@ def test_threads_and_batches_do_not_change_what_is_played(agent: Agent, snapshot
     assert not np.array_equal(batches[0][0].actions, batches[0][4].actions), "the batches drew the same"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("how", ["local", "batches", "central"])
-def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_with(dtype: str, how: str) -> None:
-    config = PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4, dtype=dtype)  # type: ignore[arg-type]
+class Both(NamedTuple):
+    """Both sides of a policy: the learner, and the agent with the learner's parameters."""
+
+    config: PolicyConfig
+    learner: Learner
+    agent: Agent
+    snapshot: Snapshot
+    log_probabilities: Callable[[Any, Any, Observation], jax.Array]
+    """Of all actions, from parameters, inputs and observations; compiled."""
+
+
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+def both(request: pytest.FixtureRequest) -> Both:
+    config = dataclasses.replace(SMALL, dtype=request.param)
     learner = Learner(config, PPOConfig(minibatch_size=64), ENV, DESIGNS, seed=0)
-    agent, snapshot = Agent(config, DESIGNS), Snapshot(0, learner.parameters())
+    agent = Agent(config, DESIGNS)
+
+    def found(params: Any, inputs: Any, seen: Observation) -> jax.Array:
+        logits = agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen)
+        return jax.nn.log_softmax(logits.reshape(len(logits), -1))
+
+    return Both(config, learner, agent, Snapshot(0, learner.parameters()), jax.jit(found))
+
+
+@pytest.mark.parametrize("how", ["local", "batches", "central"])
+def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_with(both: Both, how: str) -> None:
+    config, learner, agent, snapshot, log_probabilities = both
     if how == "central":
-        episodes = _together(agent, snapshot, actors=3, config=config)
+        episodes = _together(agent, snapshot, actors=2, config=config)
     else:
         batches = 2 if how == "batches" else 1
         actor = _actor(0, LocalInference(agent), envs=8, threads=2, batches=batches, config=config)
         episodes = list(actor.play_round(snapshot))
     prepared = learner.prepare(episodes)
-    assert str(prepared.observation.maps.dtype) == dtype
-    network, steps = agent.network, len(prepared.observation.step) // len(episodes)
-
-    def found(params: Any, inputs: Any, seen: Observation) -> jax.Array:
-        logits = network.decide(params, network.embed(params, inputs), inputs, seen)
-        return jax.nn.log_softmax(logits.reshape(len(logits), -1))
-
-    chances = np.asarray(jax.jit(found)(snapshot.parameters, network.inputs, prepared.observation))
+    assert str(prepared.observation.maps.dtype) == config.dtype
+    steps = len(prepared.observation.step) // len(episodes)
+    chances = np.asarray(log_probabilities(snapshot.parameters, agent.network.inputs, prepared.observation))
     for number, episode in enumerate(episodes):
         length = int(episode.length)
         mine = chances[number * steps : number * steps + length]

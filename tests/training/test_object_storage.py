@@ -73,6 +73,11 @@ def test_objects_are_read_written_made_once_and_removed(address: str) -> None:
     for _ in range(2):
         store.remove("a/b")
     assert store.read("a/b") is None
+
+
+@pytest.mark.slow
+def test_what_takes_several_parts_comes_back_whole(address: str) -> None:
+    store = ObjectStore(address, key="run_dir")
     large = bytes(range(256)) * 500_000
     store.write("large", large)
     assert store.read("large") == large

@@ -28,6 +28,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = tmp_path / "one"
     place.mkdir()
     monkeypatch.chdir(place)
+    monkeypatch.setattr(stored_run, "LOOK_SECONDS", 0.05)
     yield place
 
 
@@ -94,7 +95,7 @@ def test_training_goes_on_while_the_store_says_nothing(
         server.hang()
         try:
             with monkeypatch.context() as short:
-                short.setattr(store_module, "CALL_SECONDS", 1.0)
+                short.setattr(store_module, "CALL_SECONDS", 0.2)
                 learn(working_folder(address), 2)
                 wait_until(lambda: "training continues, and is published later" in caplog.text)
             learn(working_folder(address), 3)
@@ -116,8 +117,8 @@ def test_what_could_not_be_published_is_said_and_published_later(
                 wait_until(lambda: steps(address) == [1])
                 learn(working_folder(address), 2)
                 server.hang()
-                short.setattr(store_module, "CALL_SECONDS", 1.0)
-                short.setattr(stored_run, "END_SECONDS", 4.0)
+                short.setattr(store_module, "CALL_SECONDS", 0.2)
+                short.setattr(stored_run, "END_SECONDS", 0.8)
         finally:
             server.go_on()
     store = ObjectStore(address, key="run_dir")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import ctypes
 import logging
 import os
 import signal
 import threading
-import time
 
 import pytest
 
@@ -29,16 +28,27 @@ def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
 
 
 def test_what_cannot_wait_is_done_while_the_main_thread_is_in_a_native_call() -> None:
-    done: list[float] = []
+    # Waiting for a mutex stands for a compiler: no signal breaks it off, and no Python code runs in the main thread.
+    library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+    library.pthread_mutex_init(mutex, None)
+    held, done, in_time = threading.Event(), threading.Event(), []
+
+    def hold() -> None:
+        library.pthread_mutex_lock(mutex)
+        held.set()
+        threading.Event().wait(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+        in_time.append(done.wait(20))
+        library.pthread_mutex_unlock(mutex)
+
     with Interruption() as interruption:
-        interruption.at_once = lambda: done.append(time.monotonic())
-        timer = threading.Timer(0.02, os.kill, [os.getpid(), signal.SIGINT])
-        timer.start()
-        # Stands for a compiler: no Python code runs in the main thread meanwhile, but in others it does.
-        hashlib.pbkdf2_hmac("sha256", b"", b"", iterations=2_000_000)
-        back = time.monotonic()
-        timer.join(20)
-    assert len(done) == 1 and done[0] < back
+        interruption.at_once = done.set
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait(20)
+        library.pthread_mutex_lock(mutex)
+        holder.join(20)
+    assert in_time == [True]
     previous = signal.set_wakeup_fd(-1)
     assert previous == -1
 

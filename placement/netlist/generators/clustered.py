@@ -254,11 +254,22 @@ class _Generator:
 
 def _canvas(banks: list[_Bank]) -> Canvas:
     """A nearly square canvas of whole gcells."""
-    macro_area = sum(bank.gcells * bank.count for bank in banks) * _FILL**2
-    gcells = macro_area / _HARD_UTILIZATION
-    rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
-    columns = max(2, math.ceil(gcells / rows))
+    rows, columns = _grid(sum(bank.gcells * bank.count for bank in banks))
     return Canvas(columns * GCELL_WIDTH, rows * GCELL_HEIGHT, columns, rows, *_ROUTES, _SMOOTHING)
+
+
+def _grid(macro_gcells: int) -> tuple[int, int]:
+    """Rows and columns of the canvas for memories of so many gcells."""
+    gcells = macro_gcells * _FILL**2 / _HARD_UTILIZATION
+    rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
+    return rows, max(2, math.ceil(gcells / rows))
+
+
+def largest_grid(hard: tuple[int, int]) -> tuple[int, int]:
+    """The most rows, and the most columns, of any `clustered` design with `hard` (least, greatest) hard macros."""
+    gcells = [across * up for across, up, _ in _SHAPES]
+    grids = [_grid(number) for number in range(hard[0] * min(gcells), hard[1] * max(gcells) + 1)]
+    return max(rows for rows, _ in grids), max(columns for _, columns in grids)
 
 
 def _initial(netlist: Netlist, canvas: Canvas) -> Placement:

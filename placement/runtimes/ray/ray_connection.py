@@ -67,15 +67,15 @@ _OWN = {
 """For a Ray of this run's own."""
 
 
-def import_ray() -> Any:
-    """The module `ray` for a run, which needs Reverb, too; raises ConfigError saying how to install them."""
+def import_ray(*, with_reverb: bool = True) -> Any:
+    """The module `ray`; raises ConfigError saying how to install it, and Reverb, which a training needs, too."""
     try:
         import ray
     except ImportError as error:
         raise ConfigError(
-            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
+            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or do without it"
         ) from error
-    if importlib.util.find_spec("reverb") is None:
+    if with_reverb and importlib.util.find_spec("reverb") is None:
         raise ConfigError(
             "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use "
             f"runtime=local, or install it: {INSTALL_REVERB}"
@@ -88,19 +88,22 @@ def opened(
     config: RuntimeConfig,
     run_dir: Path,
     *,
+    cpus: float | None = None,
+    with_reverb: bool = True,
     breakable: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
     No process of a Ray of this run's own is left, however the block ends. `run_dir` records where Ray's own files are,
     so that those of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts.
+    A Ray of this run's own has `cpus` processors; None: what all roles reserve. `with_reverb` is as of `import_ray`.
 
     Raises:
         ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
         WorkerFailed: a Ray of this run's own was not ready in time.
     """
     with _environment(config.address):
-        ray = import_ray()
+        ray = import_ray(with_reverb=with_reverb)
         if config.address != LOCAL:
             with breakable():
                 _join(ray, config.address)
@@ -115,7 +118,7 @@ def opened(
         others = descendants(os.getpid())
         try:
             with breakable():
-                _start_or_retry(ray, config, note, others)
+                _start_or_retry(ray, round(cpus if cpus is not None else _reserved(config)), note, others)
             yield ray
         finally:
             _stop(ray, others)
@@ -142,13 +145,19 @@ def _environment(address: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequence[psutil.Process]) -> None:
+def _reserved(config: RuntimeConfig) -> float:
+    """The sum of all roles' processors: on one machine they share what there is, and none waits for its own."""
+    counts = processes_of(config)
+    return sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items()) + SPARE_CPUS
+
+
+def _start_or_retry(ray: Any, cpus: int, note: Path, others: Sequence[psutil.Process]) -> None:
     """Starts a Ray of this run's own; WorkerFailed after some that were not ready in the half minute that Ray waits."""
     for _ in range(STARTS):
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")
         try:
-            _start(ray, config, folder)
+            _start(ray, cpus, folder)
         except Exception as error:  # Ray has no class of its own for it
             if NOT_READY not in str(error):
                 raise
@@ -163,14 +172,11 @@ def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequenc
     )
 
 
-def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
-    # The sum of all roles' reservations: on one machine they share what there is, and none waits for its reservation.
-    counts = processes_of(config)
-    cpus = sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items())
+def _start(ray: Any, cpus: int, folder: str) -> None:
     with _sigterm_kept_from_children():
         ray.init(
             address=LOCAL,
-            num_cpus=round(cpus + SPARE_CPUS),
+            num_cpus=cpus,
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,
             log_to_driver=False,

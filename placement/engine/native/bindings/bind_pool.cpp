@@ -273,22 +273,27 @@ void bind_pool(nb::module_& m) {
              const std::vector<int>& design_of_env, const BoundWeights& weights,
              double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
              int thread_affinity_offset, std::uint64_t seed, bool compact_maps,
-             const std::vector<std::pair<std::uintptr_t, double>>& terms) {
+             const std::vector<std::pair<std::uintptr_t, double>>& terms, int episodes_per_design,
+             const std::tuple<int, int, int>& drawn_shape) {
             EnvironmentConfig environment = config_of(weights, soft_placer);
             environment.dead_end_penalty = dead_end_penalty;
             for (const auto& [address, weight] : terms) {
               environment.terms.push_back({reinterpret_cast<const placement_cost_term*>(address), weight});
             }
-            PoolOptions config{batch_size, num_threads, thread_affinity_offset, seed, compact_maps};
+            const auto [rows, columns, steps] = drawn_shape;
+            const PoolOptions config{batch_size,   num_threads,         thread_affinity_offset, seed,
+                                     compact_maps, episodes_per_design, {rows, columns, steps}};
             const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
             for (const int design : design_of_env) {
+              if (episodes_per_design > 0) break;
               if (design < 0 || design >= static_cast<int>(designs.size())) throw nb::index_error("no such design");
             }
             if (design_of_env.empty()) throw nb::value_error("at least one environment is needed");
             new (self) PythonPool(std::make_shared<EnvironmentPool>(shared, design_of_env, environment, config));
           },
           nb::kw_only(), "designs"_a, "design_of_env"_a, "weights"_a, "dead_end_penalty"_a, "soft_placer"_a,
-          "batch_size"_a, "num_threads"_a, "thread_affinity_offset"_a, "seed"_a, "compact_maps"_a, "terms"_a)
+          "batch_size"_a, "num_threads"_a, "thread_affinity_offset"_a, "seed"_a, "compact_maps"_a, "terms"_a,
+          "episodes_per_design"_a, "drawn_shape"_a)
       .def_prop_ro("shape",
                    [](PythonPool& self) {
                      const ObservationShape& shape = self.pool().shape();
@@ -328,11 +333,20 @@ void bind_pool(nb::module_& m) {
              self.pool().restore(env_id, std::string(bytes.c_str(), bytes.size()));
            })
       .def("last_placement",
-           [](PythonPool& self, int env_id) -> std::optional<std::tuple<std::vector<double>, std::vector<double>>> {
+           [](PythonPool& self, int env_id) -> std::optional<std::tuple<int, std::vector<double>, std::vector<double>>> {
+             int design = 0;
              std::vector<double> x, y;
-             if (!self.pool().last_placement(env_id, &x, &y)) return std::nullopt;
-             return std::make_tuple(std::move(x), std::move(y));
+             if (!self.pool().last_placement(env_id, &design, &x, &y)) return std::nullopt;
+             return std::make_tuple(design, std::move(x), std::move(y));
            })
+      .def("wanted_design", [](PythonPool& self, double seconds) { return self.pool().wanted_design(seconds); },
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("bring_design",
+           [](PythonPool& self, int env_id, int number, const std::shared_ptr<Design>& design) {
+             nb::gil_scoped_release unlocked;
+             self.pool().bring_design(env_id, number, design);
+           })
+      .def("fail_designs", [](PythonPool& self, const std::string& reason) { self.pool().fail_designs(reason); })
       .def("close", [](PythonPool& self) { self.pool().close(); }, nb::call_guard<nb::gil_scoped_release>());
 }
 

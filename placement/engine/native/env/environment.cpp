@@ -63,10 +63,14 @@ void Environment::restore(const std::string& snapshot) {
   restored.reward_ = bytes.f64();
   for (double& cost : restored.costs_) cost = bytes.f64();
   const std::uint32_t nodes = bytes.u32();
-  if (nodes != (restored.state_.complete() && !restored.dead_end_ ? last_x_.size() : 0)) {
+  const int whole = restored.state_.complete() && !restored.dead_end_ ? state_.plan().design->nodes() : 0;
+  if (nodes != static_cast<std::uint32_t>(whole)) {
     throw std::invalid_argument("snapshot: positions of " + std::to_string(nodes) + " nodes");
   }
   if (nodes > 0) {
+    restored.last_x_.resize(nodes);
+    restored.last_y_.resize(nodes);
+    restored.last_design_ = restored.design_index_;
     for (double& x : restored.last_x_) x = bytes.f64();
     for (double& y : restored.last_y_) y = bytes.f64();
     restored.has_finished_ = true;

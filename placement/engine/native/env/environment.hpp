@@ -131,9 +131,13 @@ class Environment {
  public:
   Environment(std::shared_ptr<const EpisodePlan> plan, int design_index, double dead_end_penalty)
       : state_(std::move(plan)), design_index_(design_index), dead_end_penalty_(dead_end_penalty) {
-    const auto nodes = static_cast<std::size_t>(state_.plan().design->nodes());
-    last_x_.resize(nodes);
-    last_y_.resize(nodes);
+    reset();
+  }
+
+  // Begins an episode of another design.
+  void play(std::shared_ptr<const EpisodePlan> plan, int design_index) {
+    state_ = PlacementState(std::move(plan));
+    design_index_ = design_index;
     reset();
   }
 
@@ -188,8 +192,11 @@ class Environment {
   const PlacementState& state() const { return state_; }
   int design_index() const { return design_index_; }
 
-  // The placement of the last episode that placed every macro, [N] µm.
+  bool ended() const { return ended_; }
+
+  // The placement of the last episode that placed every macro, [N] µm, and the design of that episode.
   bool has_finished() const { return has_finished_; }
+  int last_design() const { return last_design_; }
   const std::vector<double>& last_x() const { return last_x_; }
   const std::vector<double>& last_y() const { return last_y_; }
 
@@ -201,8 +208,9 @@ class Environment {
  private:
   void finish(EpisodeScorer& scorer) {
     const Design& design = *state_.plan().design;
-    std::copy(design.initial_x.begin(), design.initial_x.end(), last_x_.begin());
-    std::copy(design.initial_y.begin(), design.initial_y.end(), last_y_.begin());
+    last_x_.assign(design.initial_x.begin(), design.initial_x.end());
+    last_y_.assign(design.initial_y.begin(), design.initial_y.end());
+    last_design_ = design_index_;
     for (int t = 0; t < state_.step(); ++t) {
       const int node = state_.plan().macros[t].node;
       last_x_[node] = state_.x(t);
@@ -219,7 +227,7 @@ class Environment {
   int design_index_;
   double dead_end_penalty_;
   double reward_ = 0;
-  int elapsed_step_ = 0;
+  int elapsed_step_ = 0, last_design_ = 0;
   bool ended_ = false, dead_end_ = false, has_finished_ = false;
   Random random_;
   std::array<double, kCosts> costs_{};

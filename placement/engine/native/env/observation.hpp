@@ -142,16 +142,22 @@ class ObservationWriter {
   std::vector<float> maps_;                     // [K, R, C], where a slot takes bfloat16
 };
 
+// The plan of a design of which an episode can be played. Throws UnplayableDesign.
+inline std::shared_ptr<const EpisodePlan> playable_plan(const std::shared_ptr<const Design>& design) {
+  auto plan = std::make_shared<const EpisodePlan>(design);
+  if (PlacementState(plan).legal_cells() == 0) {
+    throw UnplayableDesign(plan->macros[0].node, "is placed first and has no legal gcell");
+  }
+  return plan;
+}
+
 // The designs of a pool, made once and shared by its environments.
 struct PlanList {
   // Throws UnplayableDesign.
   explicit PlanList(const std::vector<std::shared_ptr<const Design>>& designs) {
     for (const auto& design : designs) {
       try {
-        plans.push_back(std::make_shared<const EpisodePlan>(design));
-        if (PlacementState(plans.back()).legal_cells() == 0) {
-          throw UnplayableDesign(plans.back()->macros[0].node, "is placed first and has no legal gcell");
-        }
+        plans.push_back(playable_plan(design));
       } catch (UnplayableDesign& error) {
         error.design = static_cast<int>(&design - designs.data());
         throw;

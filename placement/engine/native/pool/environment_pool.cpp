@@ -14,6 +14,7 @@
 namespace placement {
 namespace {
 
+constexpr double kDesignSeconds = 600;  // that an environment waits for its next design
 constexpr double kSlice = 0.05;  // seconds between two looks at whether the caller was interrupted
 
 // How often this process was forked from another: a forked child has a pool's memory but not its threads.
@@ -42,8 +43,23 @@ int checked_threads(int threads, int environments) {
   return threads == 0 ? std::min(cores(), environments) : std::min(threads, environments);
 }
 
-PlanList with_maps(PlanList designs, bool compact) {
-  designs.shape.compact = compact;
+// Throws std::invalid_argument where a design does not fit into observations of this shape.
+void check_fits(const EpisodePlan& plan, const ObservationShape& shape) {
+  const auto described = [](int rows, int columns, int steps) {
+    return std::to_string(rows) + " rows, " + std::to_string(columns) + " columns and " + std::to_string(steps) + " macros";
+  };
+  if (plan.canvas.rows > shape.rows || plan.canvas.columns > shape.columns || plan.steps() > shape.steps) {
+    throw std::invalid_argument("a design of " + described(plan.canvas.rows, plan.canvas.columns, plan.steps()) +
+                                " was drawn; the bounds are " + described(shape.rows, shape.columns, shape.steps));
+  }
+}
+
+PlanList prepared(PlanList designs, const PoolOptions& options) {
+  if (options.episodes_per_design > 0) {
+    for (const auto& plan : designs.plans) check_fits(*plan, options.drawn_shape);
+    designs.shape = options.drawn_shape;
+  }
+  designs.shape.compact = options.compact_maps;
   return designs;
 }
 
@@ -63,7 +79,7 @@ void pin(int core) {
 
 EnvironmentPool::EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
                      const EnvironmentConfig& environment, const PoolOptions& config)
-    : designs_(with_maps(PlanList(designs), config.compact_maps)),
+    : designs_(prepared(PlanList(designs), config)),
       environment_config_(environment),
       batch_size_(checked_batch_size(config.batch_size, static_cast<int>(design_of_env.size()))),
       num_threads_(checked_threads(config.num_threads, static_cast<int>(design_of_env.size()))),
@@ -71,21 +87,27 @@ EnvironmentPool::EnvironmentPool(const std::vector<std::shared_ptr<const Design>
             batch_size_ == static_cast<int>(design_of_env.size())),
       states_(designs_.shape, static_cast<int>(design_of_env.size()),
               batch_size_ == static_cast<int>(design_of_env.size()) ? 0 : batch_size_),
-      own_workspace_(designs_, environment),
+      own_workspace_(designs_, environment, config.episodes_per_design > 0),
+      episodes_per_design_(config.episodes_per_design),
       affinity_offset_(config.thread_affinity_offset),
       observer_(std::make_unique<ObservationWriter>(designs_.shape)),
       fork_generation_(fork_generation()) {
-  for (const int design : design_of_env) {
-    entries_.emplace_back(Environment(designs_.plans.at(design), design, environment.dead_end_penalty));
-    entries_.back().environment.seed(stream_seed(config.seed, entries_.size() - 1));
+  const bool drawn = episodes_per_design_ > 0;
+  if (drawn) supply_ = std::make_unique<DesignSupply>(static_cast<int>(design_of_env.size()));
+  for (std::size_t env = 0; env < design_of_env.size(); ++env) {
+    const auto& plan = designs_.plans.at(drawn ? env : design_of_env[env]);
+    entries_.emplace_back(Environment(plan, design_of_env[env], environment.dead_end_penalty));
+    entries_.back().environment.seed(stream_seed(config.seed, env));
+    if (drawn) entries_.back().scorer = std::make_unique<EpisodeScorer>(plan->design, environment);
   }
+  if (drawn) designs_.plans.clear();
   if (num_threads_ > 1 || !synchronous()) start_workers();
 }
 
 void EnvironmentPool::start_workers() {
   for (int worker = 0; worker < num_threads_; ++worker) {
     const bool owns = worker == 0 && !synchronous();
-    Workspace& workspace = owns ? own_workspace_ : workspaces_.emplace_back(designs_, environment_config_);
+    Workspace& workspace = owns ? own_workspace_ : workspaces_.emplace_back(designs_, environment_config_, supply_ != nullptr);
     threads_.emplace_back([this, worker, &workspace] {
       if (affinity_offset_ >= 0) pin(affinity_offset_ + worker);
       work(worker, workspace);
@@ -104,6 +126,7 @@ void EnvironmentPool::close() {
     if (closed_.exchange(true)) return;
   }
   work_.close();
+  if (supply_) supply_->close();
   states_.wake();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -314,12 +337,17 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
   Entry& entry = entries_[env_id];
   Environment& environment = entry.environment;
   std::string failure;
+  const auto begin = [&] { supply_ ? begin_drawn(env_id) : environment.reset(); };
   try {
     if (entry.request == Request::reset) {
       if (entry.seed) environment.seed(*entry.seed);
-      environment.reset();
+      begin();
+    } else if (environment.ended()) {
+      begin();
     } else {
-      environment.advance(Action(entry.action, shape()), workspace.scorers[environment.design_index()]);
+      entry.episodes = std::max(entry.episodes, 1);  // an episode may begin without a reset once: the first
+      environment.advance(Action(entry.action, shape()),
+                          entry.scorer ? *entry.scorer : workspace.scorers[environment.design_index()]);
     }
   } catch (const std::exception& error) {
     failure = std::string("its step failed, so it began a new episode: ") + error.what();
@@ -332,6 +360,31 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
   }
   block->batch.write(slot, env_id, environment, workspace.writer);
   states_.filled(block);  // from here on the environment is the caller's
+}
+
+// Begins an episode, of the next design where the present one has had its episodes.
+void EnvironmentPool::begin_drawn(int env_id) {
+  Entry& entry = entries_[env_id];
+  if (entry.episodes == episodes_per_design_) {
+    DrawnDesign next = supply_->take(env_id, kDesignSeconds);
+    entry.environment.play(std::move(next.plan), next.number);
+    entry.scorer = std::move(next.scorer);
+    entry.episodes = 0;
+  } else {
+    entry.environment.reset();
+  }
+  ++entry.episodes;
+}
+
+DesignSupply& EnvironmentPool::supply() {
+  if (!supply_) throw PoolMisuse("the pool's designs are fixed, none is drawn");
+  return *supply_;
+}
+
+void EnvironmentPool::bring_design(int env_id, int number, const std::shared_ptr<const Design>& design) {
+  DrawnDesign drawn{number, playable_plan(design), std::make_unique<EpisodeScorer>(design, environment_config_)};
+  check_fits(*drawn.plan, shape());
+  supply().bring(env_id, std::move(drawn));
 }
 
 double EnvironmentPool::thread_seconds() const {
@@ -385,11 +438,12 @@ void EnvironmentPool::restore(int env_id, const std::string& bytes) {
   entry_at_rest(env_id).environment.restore(bytes);
 }
 
-bool EnvironmentPool::last_placement(int env_id, std::vector<double>* x, std::vector<double>* y) {
+bool EnvironmentPool::last_placement(int env_id, int* design, std::vector<double>* x, std::vector<double>* y) {
   const auto lock = lock_for_use();
   const Environment& environment = entry_at_rest(env_id).environment;
   *x = environment.last_x();
   *y = environment.last_y();
+  *design = environment.last_design();
   return environment.has_finished();
 }
 

@@ -9,6 +9,9 @@
 //
 // Callers may be several threads: a mutex guards their bookkeeping, and the workers never touch it. An environment
 // belongs to the caller until it is sent, then to a worker, then to the caller again once its result was received.
+//
+// Where designs are drawn, an environment begins every so many episodes with another design, which comes from a
+// `DesignSupply`; otherwise it plays the same one over and over.
 #pragma once
 
 #include <atomic>
@@ -23,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "pool/design_supply.hpp"
 #include "pool/state_queue.hpp"
 #include "pool/work_queue.hpp"
 
@@ -59,11 +63,14 @@ struct PoolOptions {
   int thread_affinity_offset = -1;  // worker i on core offset + i; -1: wherever the system likes
   std::uint64_t seed = 0;
   bool compact_maps = false;       // batches hold the maps as bfloat16
+  int episodes_per_design = 0;     // where designs are drawn; 0: they are not
+  ObservationShape drawn_shape;    // where designs are drawn: what any of them fits into
 };
 
 class EnvironmentPool {
  public:
-  // Throws UnplayableDesign, or std::invalid_argument.
+  // `design_of_env`: indices into `designs`. Where designs are drawn there is one for each environment, the first that
+  // it plays, and `design_of_env` are their numbers. Throws UnplayableDesign, or std::invalid_argument.
   EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
             const EnvironmentConfig& environment, const PoolOptions& config);
   ~EnvironmentPool();
@@ -113,8 +120,16 @@ class EnvironmentPool {
   std::unique_ptr<Block> observe(const std::int32_t* env_ids, int count);
   std::string snapshot(int env_id);
   void restore(int env_id, const std::string& bytes);
-  // x, y [N]: the placement of the environment's last episode that placed every macro; false before there is one.
-  bool last_placement(int env_id, std::vector<double>* x, std::vector<double>* y);
+  // x, y [N]: the placement of the environment's last episode that placed every macro, and its design as observations
+  // name it; false before there is one.
+  bool last_placement(int env_id, int* design, std::vector<double>* x, std::vector<double>* y);
+
+  // Where designs are drawn: what their maker calls, see DesignSupply. `bring` throws UnplayableDesign, or
+  // std::invalid_argument where the design does not fit into the pool's observations; all PoolMisuse where designs are
+  // not drawn.
+  int wanted_design(double seconds) { return supply().wanted(seconds); }
+  void bring_design(int env_id, int number, const std::shared_ptr<const Design>& design);
+  void fail_designs(const std::string& reason) { supply().fail(reason); }
 
   // Ends the threads. What is being computed is waited for, what is queued is dropped. May be called twice.
   void close();
@@ -130,16 +145,20 @@ class EnvironmentPool {
     std::optional<std::uint64_t> seed;
     Block* block = nullptr;  // synchronous mode: where the result goes
     int slot = 0;
+    // Where designs are drawn: the scorer of the present one, and the episodes begun with it; 0: as the pool made it.
+    std::unique_ptr<EpisodeScorer> scorer;
+    int episodes = 0;
     // The caller's: whether the environment is on its way.
     bool busy = false;
     std::uint64_t mark = 0;  // the last call that named it
   };
   // What a thread needs to work: nothing is shared between threads.
   struct Workspace {
-    Workspace(const PlanList& designs, const EnvironmentConfig& config) : writer(designs.shape) {
+    Workspace(const PlanList& designs, const EnvironmentConfig& config, bool drawn) : writer(designs.shape) {
+      if (drawn) return;
       for (const auto& plan : designs.plans) scorers.emplace_back(plan->design, config);
     }
-    std::vector<EpisodeScorer> scorers;  // one per design
+    std::vector<EpisodeScorer> scorers;  // one per design; none where designs are drawn
     ObservationWriter writer;
   };
 
@@ -157,6 +176,8 @@ class EnvironmentPool {
   void await(Block* block, double timeout, const std::function<void()>& interrupted);
   void work(int worker, Workspace& workspace);
   void run(int env_id, Workspace& workspace);
+  void begin_drawn(int env_id);
+  DesignSupply& supply();
   static void raise_failure(Block* block);
 
   PlanList designs_;
@@ -167,6 +188,8 @@ class EnvironmentPool {
   StateQueue states_;
   Workspace own_workspace_;  // the calling thread's in synchronous mode, otherwise the first worker's
   std::deque<Workspace> workspaces_;  // the other workers'
+  std::unique_ptr<DesignSupply> supply_;  // where designs are drawn
+  int episodes_per_design_;
   std::atomic<bool> closed_{false};
   int affinity_offset_;
 

@@ -1,4 +1,4 @@
-"""What a comparison's placers do with their time: what is made before a policy's first sample counts in it."""
+"""What placers do with their time: what is made before a policy's first sample counts in it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from placement.annealing.anneal_config import AnnealConfig
-from placement.annealing.search import Watch
+from placement.benchmark import anytime_placers
+from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Task
 from placement.engine.costs import DEFAULT_WEIGHTS
-from placement.evaluation import placers, policies
-from placement.evaluation.placers import PLACERS, Job
+from placement.evaluation import policies
 from placement.netlist.load import load
 
 LOADING, COMPILING, SAMPLING, STARTING = 3.0, 4.0, 1.0, 2.0
@@ -42,20 +42,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         made.now += LOADING
         return SimpleNamespace(evaluate=evaluate)
 
-    monkeypatch.setattr(placers, "time", made)
+    monkeypatch.setattr(anytime_placers, "time", made)
     monkeypatch.setattr(policies, "policy_from_settings", load_policy)
     return made
 
 
-def job(seconds: float) -> Job:
-    config: Any = SimpleNamespace(
-        time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(initial_temperature=0.1)
-    )
-    return Job(load("toy6"), config, 0, Watch())
+def task(seconds: float) -> Task:
+    config: Any = SimpleNamespace(time=seconds, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(initial_temperature=0.1))
+    return Task(load("toy6"), config, 0)
 
 
 def test_a_policys_loading_and_compilation_count(clock: Clock) -> None:
-    curve = PLACERS["policy"](job(10.0)).curve
+    curve = ANYTIME_PLACERS["policy"](task(10.0)).curve
     assert [seconds for seconds, _ in curve] == [8.0, 9.0, 10.0]
 
 
@@ -66,14 +64,14 @@ def test_annealing_samples_gets_the_time_that_is_left(clock: Clock, monkeypatch:
         clock.now += STARTING
         return samples
 
-    def search(_: Job, made: list[Any], seconds: float) -> SimpleNamespace:
+    def search(_: Task, made: list[Any], seconds: float) -> SimpleNamespace:
         given.append(seconds)
-        return SimpleNamespace(placement=made[0].placement, start=made[0].name, history=[])
+        return SimpleNamespace(placement=made[0].placement, history=[])
 
-    monkeypatch.setattr(placers, "refinement_starts", starts)
-    monkeypatch.setattr(placers, "_search", search)
+    monkeypatch.setattr(anytime_placers, "refinement_starts", starts)
+    monkeypatch.setattr(anytime_placers, "_search", search)
     for seconds in (70.0, 5.0):
         clock.now = 0.0
-        PLACERS["policy+refine"](job(seconds))
+        ANYTIME_PLACERS["policy+refine"](task(seconds))
     # In the second nothing is left but the least share, a tenth.
     assert given == [70.0 - (LOADING + COMPILING + SAMPLING + STARTING), 0.5]

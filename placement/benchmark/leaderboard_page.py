@@ -1,0 +1,234 @@
+"""The leaderboard as a Markdown page, with what it is made of beside it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from placement.benchmark.aggregates import METRICS
+from placement.benchmark.benchmark_config import PageConfig
+from placement.benchmark.leaderboard import (
+    COLUMNS,
+    SCORES,
+    Results,
+    baseline_text,
+    board,
+    median_text,
+    read_results,
+    row_cells,
+    score_rows,
+    without_baseline,
+)
+from placement.benchmark.leaderboard_plots import draw_board
+from placement.benchmark.suites import read_suite
+from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_file, write_whole
+
+PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
+PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
+PICTURES = {
+    PROFILE_NAME: "The share of each placer's runs over the normalised chip cost",
+    TIME_NAME: "Each placer's normalised chip cost over CPU seconds",
+}
+IMAGES = "images"
+"""The folder of the page's pictures, beside it."""
+PAGE_SCORES = (
+    "chip_cost",
+    "routed_wirelength",
+    "overflow",
+    "coloquinte_wirelength",
+    "coloquinte_overflow",
+    "wns",
+    "tns",
+)
+"""Those that the page has a table of all designs for."""
+Notes = Mapping[str, str]
+HEAD = (
+    "# Benchmark\n\n"
+    "<!-- Written by `macro-placement benchmark page` from benchmarks/results/; run it after changing those. -->\n\n"
+    "Placers side by side on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is its own process. "
+    "Its CPU time is counted from the start of the process, with loading and compilation. A placement counts if it is "
+    "legal and in time. [Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a "
+    "pull request.\n\n"
+    "A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its "
+    "interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. "
+    "The last column is the probability that a run scores lower than one of the first placer on the same design.\n"
+)
+
+
+def write_board(folder: Path, results: Results, metric: str, *, plots: bool) -> None:
+    """Writes `benchmark.md`, and of suites `leaderboard.json` and the plots."""
+    rows = board(results, metric)
+    if rows:
+        described = {"metric": metric, "rows": [row._asdict() for row in rows]}
+        write_whole(folder / BOARD_NAME, json.dumps(described, indent=1).replace("Infinity", "null") + "\n")
+    write_whole(folder / PAGE_NAME, "\n".join(_section(results)))
+    if plots and rows:
+        draw_board(folder / PROFILE_NAME, folder / TIME_NAME, results)
+
+
+def page(results: Results, notes: Notes) -> str:
+    """The whole page of these results; `notes` are those of `read_notes`."""
+    return "\n".join([HEAD, *_section(results, notes)])
+
+
+def read_notes(folder: Path) -> Notes:
+    """The files `<suite>-<version>.md` in the folder of the results: what there is to say of them."""
+    return {path.stem: path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*.md"))}
+
+
+def _groups(results: Results) -> Iterator[tuple[str, int, str, list[Mapping[str, Any]]]]:
+    """Suite, version, split, and their results."""
+    key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
+    for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
+        yield suite, version, split, list(own)
+
+
+def _section(results: Results, notes: Notes | None = None) -> list[str]:
+    """For each suite and split: what it is and shows, tables of metrics and designs, failures, machines.
+
+    Without `notes` there is no link to pictures, either.
+    """
+    lines: list[str] = []
+    for suite, version, split, group in _groups(results):
+        title = f"{suite}, version {version}, {split}" if version else suite
+        lines += [f"## {title}", "", *_about(suite, split, group), ""]
+        if said := _said(group):
+            lines += [said, ""]
+        if notes is not None:
+            if note := notes.get(f"{suite}-{version}"):
+                lines += [note, ""]
+            for name, text in PICTURES.items():
+                lines += [f"![{text}]({IMAGES}/benchmark_{suite}_{name})", ""]
+        for metric in METRICS:
+            if rows := board(group, metric):
+                left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
+                text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
+                lines += [f"### {_title(metric)}", ""]
+                lines += [f"Baseline: {baseline_text(group)}.{text}", ""]
+                lines += [*_markdown(COLUMNS, map(row_cells, rows)), ""]
+        if not version:
+            columns, cells = score_rows(group)
+            lines += [*_markdown(columns, cells), ""]
+        for name in PAGE_SCORES if version else ():
+            if any(name in one["scores"] for one in group):
+                lines += [f"### {_title(name)} by design", ""]
+                lines += [f"Median {SCORES[name][0]}; – where no run counts.", "", *_designs_table(group, name), ""]
+        if failures := _failures(group):
+            lines += ["### Failures", "", *failures, ""]
+        lines += ["### How it was run", "", *_provenance(group), ""]
+    return lines
+
+
+def _said(results: Results) -> str:
+    """In words: the placer of the lowest chip cost, by how much, and how many runs failed."""
+    rows, metric = board(results, METRICS[0]), METRICS[0]
+    if len(rows) < 2 or not math.isfinite(rows[1].score.value):
+        return ""
+    first, second = rows[:2]
+    costs: dict[str, dict[str, list[float]]] = {}
+    for one in results:
+        if one["status"] == "ok" and metric in one["scores"]:
+            own = costs.setdefault(str(one["design"]), {})
+            own.setdefault(str(one["placer"]), []).append(one["scores"][metric])
+    medians = [{placer: float(np.median(values)) for placer, values in own.items()} for own in costs.values()]
+    best = [min(own, key=own.__getitem__) for own in medians]
+    failed = sum(one["status"] != "ok" for one in results)
+    return (
+        f"{first.placer} has the lowest chip cost, {1 - first.score.value / second.score.value:.1%} below that of "
+        f"{second.placer}, and the lowest median on {best.count(first.placer)} of {len(best)} designs. "
+        f"{failed} of {len(results)} runs failed."
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _about(suite: str, split: str, results: Results) -> list[str]:
+    """What the suite is, how many runs there are, and which designs of the split have none."""
+    known = {str(one["design"]) for one in results}
+    text = f"{len(results)} runs on {len(known)} designs."
+    try:
+        found = read_suite(suite)
+        missing = [one.name for one in found.chosen(split) if one.name not in known]
+    except DesignError:  # a suite of somebody's own
+        return [text]
+    lines = [f"{found.about[0].upper()}{found.about[1:]}. {text}"]
+    return lines + (["", f"Not run: {', '.join(f'`{name}`' for name in missing)}."] if missing else [])
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "--:") -> list[str]:
+    """The lines of a table; `align` is Markdown's, of all columns but the first."""
+    lines = [columns, ["---", *[align] * (len(columns) - 1)], *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _designs_table(results: Results, name: str) -> list[str]:
+    """The medians of a score, a row for each design, a column for each placer."""
+    placers = list(dict.fromkeys(str(one["placer"]) for one in results))
+    values: dict[tuple[str, str], list[float]] = {}
+    for one in results:
+        own = values.setdefault((str(one["design"]), str(one["placer"])), [])
+        if one["status"] == "ok" and name in one["scores"]:
+            own.append(one["scores"][name])
+    rows = [
+        [f"`{design}`", *(median_text(values.get((design, placer), []), name) for placer in placers)]
+        for design in dict.fromkeys(design for design, _ in values)
+    ]
+    return _markdown(["design", *placers], rows)
+
+
+def _failures(results: Results) -> list[str]:
+    counts: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for one in results:
+        if one["status"] != "ok":
+            counts.setdefault((str(one["placer"]), str(one["design"]), str(one["status"])), []).append(one)
+    rows = [
+        [placer, f"`{design}`", status, str(len(own)), str(own[0].get("reason")).replace("|", "\\|")]
+        for (placer, design, status), own in counts.items()
+    ]
+    columns = ("placer", "design", "status", "runs", "the first one's reason")
+    return _markdown(columns, rows, align="---") if rows else []
+
+
+def _provenance(results: Results) -> list[str]:
+    machines = sorted(
+        {f"{m['processor']}, {m['cores']} cores, {m['system']}" for one in results if (m := one.get("machine"))}
+    )
+    loads = [one["machine"]["load"] for one in results if one.get("machine")]
+    versions = sorted({", ".join(f"{name} {v}" for name, v in one.get("versions", {}).items()) for one in results})
+    dates = sorted(str(one.get("finished", ""))[:10] for one in results)
+    lines = [f"- Machine: {text}" for text in machines] + [f"- Versions: {text}" for text in versions]
+    if loads:
+        lines.append(f"- Load average at the start of a run: {min(loads):.1f} to {max(loads):.1f}")
+    spent, clock = (sum(one.get(key) or 0.0 for one in results) / 3600 for key in ("cpu_seconds", "wall_seconds"))
+    seeds = sorted({int(one["seed"]) for one in results})
+    return [
+        *lines,
+        f"- Finished: {dates[0]} to {dates[-1]}",
+        f"- Seeds: {', '.join(map(str, seeds))}",
+        f"- Hours: {spent:.2f} of CPU time in {clock:.2f} by the clock, without the scoring",
+    ]
+
+
+def write_page(config: PageConfig, console: Console) -> None:
+    """Writes the page of all results below a folder. Raises DesignError where there are none, or one is damaged."""
+    folder, images = Path(config.results), Path(config.out).parent / IMAGES
+    results = read_results(folder)
+    if not results:
+        raise DesignError(f"results={config.results}: holds no results of macro-placement benchmark")
+    check_output_file("out", config.out)
+    images.mkdir(parents=True, exist_ok=True)
+    for suite, version, _, group in _groups(results):
+        if version:
+            draw_board(images / f"benchmark_{suite}_{PROFILE_NAME}", images / f"benchmark_{suite}_{TIME_NAME}", group)
+    write_whole(config.out, page(results, read_notes(folder)))
+    console.print(f"{len(results)} results: {config.out}", soft_wrap=True)

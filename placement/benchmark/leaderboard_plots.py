@@ -1,0 +1,111 @@
+"""The leaderboard as plots: performance profiles, and the time to quality."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placement.benchmark.aggregates import METRICS, interquartile_mean, profile
+from placement.benchmark.leaderboard import Results, baseline_text, baselines, board, normalised
+
+_THRESHOLDS = np.linspace(0.8, 2.0, 241)
+_POINTS = 60
+_PLACE = (0.1, 0.12, 0.67, 0.70)
+_LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+"""Beside the axes, the best placer first."""
+
+
+def _ranked(results: Results) -> list[str]:
+    """The placers, the best first."""
+    return [row.placer for row in board(results, METRICS[0], repetitions=1)]
+
+
+def _look(index: int) -> dict[str, Any]:
+    """The colour and the dashes of a placer's line."""
+    from placement.report import style
+
+    return {
+        "color": style.SERIES[index % len(style.SERIES)],
+        "linestyle": ("-", "--", ":")[index // len(style.SERIES) % 3],
+    }
+
+
+def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
+    """Draws the performance profiles, and the time to quality, of the chip cost."""
+    metric = METRICS[0]
+    from placement.report import style  # Matplotlib takes a second to import
+
+    scores = normalised(results, metric)
+    figure = style.new_figure(7.4, 4.8)
+    axes = figure.add_axes(_PLACE)
+    for index, placer in enumerate(_ranked(results)):
+        own = scores[placer]
+        share = profile(list(own.values()), _THRESHOLDS)
+        axes.step(_THRESHOLDS, share, where="post", linewidth=1.8, label=placer, **_look(index))
+    axes.set(
+        xlabel=f"{metric.replace('_', ' ')} over that of {baseline_text(results)}",
+        ylabel="share of runs",
+        ylim=(0, 1.02),
+    )
+    style.dress(axes, grid=True)
+    axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
+    style.head(
+        figure, "Performance profiles", "the share of runs that score at most so much; up and to the left is better"
+    )
+    style.save_figure(figure, profiles)
+    _draw_time(over_time, results)
+
+
+def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.ndarray:
+    """float64 [times]: the interquartile mean of the normalised chip cost that the placer's runs had reached.
+
+    A run that has none yet, or failed, counts as infinity.
+    """
+    base = baselines(results, METRICS[0])
+    reached = []
+    for one in results:
+        if one["placer"] != placer or one["design"] not in base:
+            continue
+        if one["status"] != "ok":
+            reached.append(np.full(len(times), np.inf))
+            continue
+        curve = [*one.get("curve", []), [one["cpu_seconds"], one["scores"][METRICS[0]]]]
+        seconds, costs = np.array(sorted(curve), dtype=np.float64).T
+        index = np.searchsorted(seconds, times, side="right") - 1
+        best = np.minimum.accumulate(costs)[np.maximum(index, 0)] / base[one["design"]]
+        reached.append(np.where(index >= 0, best, np.inf))
+    if not reached:
+        return np.full(len(times), np.inf)
+    return interquartile_mean([np.stack(reached, axis=-1)])
+
+
+def _draw_time(path: Path, results: Results) -> None:
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    from placement.report import style
+
+    spent = [one["cpu_seconds"] for one in results if one.get("cpu_seconds")]
+    if not spent:
+        return
+    times = np.geomspace(0.5, max(*spent, 1.0), _POINTS)
+    figure = style.new_figure(7.4, 4.8)
+    axes = figure.add_axes(_PLACE)
+    for index, placer in enumerate(_ranked(results)):
+        values = quality_over_time(results, placer, times)
+        known = np.isfinite(values)
+        marker = "o" if known.sum() == 1 else ""
+        axes.plot(times[known], values[known], linewidth=1.8, label=placer, marker=marker, **_look(index))
+    axes.set(
+        xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
+    )
+    ticks = [digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5)]
+    axes.set_xticks([tick for tick in ticks if times[0] <= tick <= times[-1]])
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    style.dress(axes, grid=True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
+    style.head(figure, "Time to quality", "a curve begins where three quarters of a placer's runs have a placement")
+    style.save_figure(figure, path)

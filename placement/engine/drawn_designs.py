@@ -1,0 +1,92 @@
+"""A pool's designs where they are drawn from a distribution: made in a thread, before environments need them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from placement.config import EnvConfig
+from placement.engine.native_design import native_design
+from placement.engine.state import naming_unplayable
+from placement.netlist.design import Design
+from placement.netlist.distribution import ENDLESS, DesignDistribution
+from placement.netlist.feasibility import turned_design
+
+_LOOK_SECONDS = 0.5
+_CLOSE_SECONDS = 60.0
+
+
+class DrawnDesigns(Sequence[Design]):
+    """The designs of a distribution by number, as a pool plays them; the last few are kept.
+
+    Environment i of B plays the designs i, i + B, i + 2·B … modulo their number, whoever is faster.
+
+    Attributes:
+        distribution: that the pool was made with.
+        shape: rows, columns and macros of the pool's observations.
+    """
+
+    def __init__(self, distribution: DesignDistribution, env: EnvConfig, num_envs: int) -> None:
+        self.distribution = distribution
+        self._env, self._num_envs = env, num_envs
+        bounds = distribution.bounds
+        scale = env.action_scale or bounds.action_scale
+        self.shape = (scale * bounds.rows, scale * bounds.columns, bounds.macros)
+        # Of each environment the design that it plays, the one that waits, and the one that its last placement is of.
+        self._made = functools.lru_cache(maxsize=3 * num_envs)(self._make)
+
+    def __len__(self) -> int:
+        return self.distribution.count or ENDLESS
+
+    @overload
+    def __getitem__(self, number: int) -> Design: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Design]: ...
+
+    def __getitem__(self, number: int | slice) -> Design | Sequence[Design]:
+        if isinstance(number, slice):
+            return [self[index] for index in range(*number.indices(len(self)))]
+        return self._made(int(number))
+
+    def numbers(self, env: int) -> Iterator[int]:
+        """What environment `env` plays, in order."""
+        return (number % len(self) for number in itertools.count(env, self._num_envs))
+
+    def _make(self, number: int) -> Design:
+        design = turned_design(self.distribution[number])
+        return design.with_actions(self._env.action_scale, off_grid=self._env.off_grid)
+
+
+class DesignMaker:
+    """The thread that brings a pool's environments their next designs, until `close`.
+
+    Its failure is what the next step that needs a design raises.
+    """
+
+    def __init__(self, native: Any, designs: DrawnDesigns, num_envs: int) -> None:
+        """`native` is the engine's pool; each environment has its first design already."""
+        self._thread = threading.Thread(target=_bring, args=(native, designs, num_envs), name="designs", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits for the thread's end, once the engine's pool is closed."""
+        self._thread.join(_CLOSE_SECONDS)
+
+
+def _bring(native: Any, designs: DrawnDesigns, num_envs: int) -> None:
+    """No reference to the Python pool, so that it can be collected and closed while this runs."""
+    numbers = [itertools.islice(designs.numbers(env), 1, None) for env in range(num_envs)]
+    try:
+        while not native.closed:
+            env = native.wanted_design(_LOOK_SECONDS)
+            if env >= 0:
+                number = next(numbers[env])
+                design = designs[number]
+                with naming_unplayable([design]):
+                    native.bring_design(env, number, native_design(design))
+    except Exception as error:  # noqa: BLE001  raised where the design is needed
+        native.fail_designs(f"its next design cannot be made: {error}")

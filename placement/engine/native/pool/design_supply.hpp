@@ -1,0 +1,95 @@
+// The designs of episodes to come, where every environment plays a new one now and then: another thread makes them
+// before they are needed, at most one for each environment, so that memory is bounded and what an environment plays
+// does not depend on who is faster.
+//
+//   maker ── wanted ──▶ makes a design ── bring ──▶ one place per environment ── take ──▶ worker
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "env/environment.hpp"
+
+namespace placement {
+
+// A design ready to be played: `number` names it in observations.
+struct DrawnDesign {
+  int number;
+  std::shared_ptr<const EpisodePlan> plan;
+  std::unique_ptr<EpisodeScorer> scorer;
+};
+
+class DesignSupply {
+ public:
+  explicit DesignSupply(int environments) : places_(environments) {
+    for (int env = 0; env < environments; ++env) wanted_.push_back(env);
+  }
+
+  // The maker: the next environment that needs a design, in the order in which they were emptied; -1 where none did
+  // within `seconds`, or after close.
+  int wanted(double seconds) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return closed_ || !wanted_.empty(); });
+    if (closed_ || wanted_.empty()) return -1;
+    const int env = wanted_.front();
+    wanted_.pop_front();
+    return env;
+  }
+
+  // The maker: the design that `wanted` asked for.
+  void bring(int env, DrawnDesign design) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    places_.at(env) = std::move(design);
+    changed_.notify_all();
+  }
+
+  // The maker: no more designs come; every `take` that would have to wait throws std::runtime_error with `reason`.
+  void fail(const std::string& reason) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = reason;
+    changed_.notify_all();
+  }
+
+  // A worker: the environment's next design. Throws std::runtime_error where none came within `seconds`.
+  DrawnDesign take(int env, double seconds) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    std::optional<DrawnDesign>& place = places_.at(env);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                      [&] { return closed_ || place.has_value() || !failure_.empty(); });
+    if (!place.has_value()) {
+      if (closed_) throw std::runtime_error("the pool was closed meanwhile");
+      if (!failure_.empty()) throw std::runtime_error(failure_);
+      throw std::runtime_error("no design came for it within " + std::to_string(seconds) + " seconds");
+    }
+    DrawnDesign design = std::move(*place);
+    place.reset();
+    wanted_.push_back(env);
+    changed_.notify_all();
+    return design;
+  }
+
+  // Wakes everybody. May be called twice.
+  void close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<std::optional<DrawnDesign>> places_;  // by environment
+  std::deque<int> wanted_;                          // environments whose place is empty and that nobody makes one for
+  std::string failure_;
+  bool closed_ = false;
+};
+
+}  // namespace placement
