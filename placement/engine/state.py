@@ -64,6 +64,11 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         halo = constraints.turned_halo(design.initial.orientation)[[macro, obstacle]]
+        if constraints.spacing and not design.initial.fixed[obstacle] and halo.max() < constraints.spacing / 2:
+            return (
+                f"it would be too close to macro {names[obstacle]!r}: macros keep {constraints.spacing:g} µm from each "
+                "other, the design's spacing"
+            )
         if not halo.any():
             return f"it would be too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
         (across, their_across), (up, their_up) = ([_sides(*one) for one in halo[:, axis::2]] for axis in range(2))

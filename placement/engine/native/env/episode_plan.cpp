@@ -47,6 +47,7 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
     }
   }
   for (const int node : design->placing_order) plan_macro(node);
+  plan_spacing();
   plan_nets();
   plan_given();
   plan_shapes();
@@ -72,6 +73,15 @@ void EpisodePlan::plan_macro(int node) {
   }
   macros.push_back(macro);
   if (!design->off_grid) span_inside(macros.back());
+}
+
+void EpisodePlan::plan_spacing() {
+  constexpr double kMostCovered = 0.5;
+  double cells = 0;
+  for (const MacroToPlace& macro : macros) {
+    cells += std::ceil((macro.width + design->spacing) / cell_width) * std::ceil((macro.height + design->spacing) / cell_height);
+  }
+  if (cells <= kMostCovered * canvas.cells()) spacing = design->spacing;
 }
 
 void EpisodePlan::span_inside(MacroToPlace& macro) const {
@@ -209,8 +219,8 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
         return reach(macro->height, other->height, halos, cell_height, grid.pitch_y, canvas.rows);
       };
       const Halo &own = macro->halo, &theirs = other->halo;
-      const CellReach all{across(halos_across(own, theirs)), across(halos_across(theirs, own)), up(halos_up(own, theirs)),
-                          up(halos_up(theirs, own))};
+      const CellReach all{across(gap_across(own, theirs)), across(gap_across(theirs, own)), up(gap_up(own, theirs)),
+                          up(gap_up(theirs, own))};
       const bool never = std::max(all.left, all.right) < 0 || std::max(all.below, all.above) < 0;
       reaches.push_back(never ? CellReach{} : all);
     }

@@ -68,12 +68,16 @@ void OffGrid::forbid(double x, double y, double reach_x, double reach_y) {
   if (reach_x > kLengthTolerance && reach_y > kLengthTolerance) forbidden_.push_back({x, y, reach_x, reach_y});
 }
 
-void OffGrid::forbid_beside(const MacroToPlace& macro, const HardBox& other) {
+void OffGrid::forbid_beside(const MacroToPlace& macro, const HardBox& other, double spacing) {
   const double threshold = plan_->design->canvas.overlap_threshold;
-  const double left = centre_reach(macro.width, other.width, halos_across(macro.halo, other.halo), threshold);
-  const double right = centre_reach(macro.width, other.width, halos_across(other.halo, macro.halo), threshold);
-  const double below = centre_reach(macro.height, other.height, halos_up(macro.halo, other.halo), threshold);
-  const double above = centre_reach(macro.height, other.height, halos_up(other.halo, macro.halo), threshold);
+  const Halo &own = macro.halo, &theirs = other.halo;
+  const auto reach = [&](double size, double other_size, double halos) {
+    return centre_reach(size, other_size, std::max(spacing, halos), threshold);
+  };
+  const double left = reach(macro.width, other.width, halos_across(own, theirs));
+  const double right = reach(macro.width, other.width, halos_across(theirs, own));
+  const double below = reach(macro.height, other.height, halos_up(own, theirs));
+  const double above = reach(macro.height, other.height, halos_up(theirs, own));
   forbid(other.x + (right - left) / 2, other.y + (above - below) / 2, (left + right) / 2, (below + above) / 2);
   forbid_channels(macro, other);
 }
@@ -89,7 +93,7 @@ void OffGrid::forbid_given(const MacroToPlace& macro) {
   const Design& design = *plan_->design;
   const Constraints& constraints = design.constraints;
   for (const Obstacle& fixed : plan_->fixed_macros) {
-    forbid_beside(macro, hard_box(design, fixed.node, fixed.x, fixed.y, design.initial_orientation[fixed.node]));
+    forbid_beside(macro, hard_box(design, fixed.node, fixed.x, fixed.y, design.initial_orientation[fixed.node]), 0);
   }
   if (constraints.channel.is_set()) {
     for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.coarsest,

@@ -22,8 +22,9 @@ class OffGrid {
 
   // Begins with a macro of the plan, nothing placed but the canvas's edges.
   void begin(const MacroToPlace& macro);
-  // It may not be too close to a hard macro, nor beside it where a gap would break the channel rule.
-  void forbid_beside(const MacroToPlace& macro, const HardBox& other);
+  // It may not be too close to a hard macro, nor beside it where a gap would break the channel rule. `spacing`: µm
+  // between the two where halos need less.
+  void forbid_beside(const MacroToPlace& macro, const HardBox& other, double spacing);
   // All that is placed before an episode begins, of which `macro` must keep clear.
   void forbid_given(const MacroToPlace& macro);
 

@@ -110,6 +110,7 @@ inline std::uint64_t fingerprint(const Design& design) {
   for (const int value : {canvas.columns, canvas.rows, canvas.smoothing}) bytes.u32(static_cast<std::uint32_t>(value));
   if (design.action_scale != 1) bytes.u32(static_cast<std::uint32_t>(design.action_scale));
   if (design.off_grid) bytes.u8(1);
+  if (design.spacing > 0) bytes.f64(design.spacing);
   const auto add = [&bytes](const auto& values) {
     bytes.u64(values.size());
     for (const auto value : values) bytes.f64(static_cast<double>(value));

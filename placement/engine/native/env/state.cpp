@@ -149,7 +149,7 @@ void PlacementState::find_legal_off_grid() {
   off_grid_->begin(macro);
   off_grid_->forbid_given(macro);
   for (int t = 0; t < step_; ++t) {
-    off_grid_->forbid_beside(macro, placed_box(t));
+    off_grid_->forbid_beside(macro, placed_box(t), plan_->spacing);
   }
   off_grid_->find(legal_.data());
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
@@ -193,15 +193,15 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const HardBox box = box_of(here);
   const double threshold = design.canvas.overlap_threshold;
   Verdict verdict = Verdict::too_close;
-  const auto in_the_way = [&](const Obstacle& other) {
-    if (!too_close(box, box_of(other), 0, threshold)) return;
+  const auto in_the_way = [&](const Obstacle& other, double spacing) {
+    if (!too_close(box, box_of(other), spacing, threshold)) return;
     *obstacle = other.node;
     const bool apart = !intervals_overlap(here.x, here.width, other.x, other.width, threshold) ||
                        !intervals_overlap(here.y, here.height, other.y, other.height, threshold);
     verdict = apart ? Verdict::too_close : Verdict::overlaps;
   };
-  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
-  for (int t = 0; t < step_; ++t) in_the_way(placed_[t]);
+  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other, 0);
+  for (int t = 0; t < step_; ++t) in_the_way(placed_[t], plan_->spacing);
   if (*obstacle >= 0) return verdict;
   if (const Channel& channel = design.constraints.channel; channel.is_set()) {
     const auto narrow = [&](const Obstacle& other) {
