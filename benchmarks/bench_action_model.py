@@ -118,7 +118,7 @@ def tell(
     words = f"cost {compute_costs(design, settled, weights=weights).total:.4f}"
     words += f", macros {away.mean():.1f} µm away in the mean, {away.max():.1f} at most"
     if evaluator is not None:
-        found = evaluator.evaluate(settled, middle=False).metrics
+        found = evaluator.evaluate(settled).metrics
         words += f", routed {found.routed_wirelength / 1e3:.1f} mm, flat {found.flat_wirelength / 1e3:.1f} mm"
     print(f"{design.name}: {title}: {words}", flush=True)
 

@@ -2,8 +2,9 @@
 
     python benchmarks/freeze_suite.py placement/benchmark/data/synthetic.json
 
-Public designs are imported from what `macro-placement fetch` brought; those that it does not bring get no checksum. Run
-it once for a new version of a suite; a frozen version is not changed any more, unless an importer was mended.
+Public designs are imported from what `macro-placement fetch` brought. Those that it does not bring, or without the
+placement that is their baseline, get no checksum. Run it once for a new version of a suite; a frozen version is not
+changed any more, unless an importer was mended.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from placement.benchmark.suites import content_checksum, design_path, generated, read_suite
+from placement.benchmark.suites import SUPPLIED, content_checksum, design_path, generated, read_suite
+from placement.evaluation.placements import has_macro_places
 from placement.netlist.files import write_whole
 from placement.netlist.load import load
 from placement.netlist.public_designs import PUBLIC_DESIGNS
@@ -30,8 +32,9 @@ def main() -> None:
             written["checksum"] = content_checksum(generated(one) if one.kind == "clustered" else load(one.name))
         elif one.name in PUBLIC_DESIGNS:
             with tempfile.TemporaryDirectory() as folder:
-                path = design_path(dataclasses.replace(one, checksum=None), Path(folder))
-                written["checksum"] = content_checksum(load(path))
+                design = load(design_path(dataclasses.replace(one, checksum=None), Path(folder)))
+                if one.baseline != SUPPLIED or has_macro_places(design):
+                    written["checksum"] = content_checksum(design)
     lines = ",\n".join(f"    {json.dumps(one)}" for one in known.pop("designs"))
     head = json.dumps(known, indent=2)[:-2]
     write_whole(args.suite, f'{head},\n  "designs": [\n{lines}\n  ]\n}}\n')

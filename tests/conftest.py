@@ -42,8 +42,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What takes longest begins first: no worker is to be left alone with it at the end.
 LONG_FIRST = (
-    "tests/native", "tests/runtimes", "tests/cli", "tests/replay", "tests/integration", "tests/test_docs_commands",
-    "tests/training", "tests/policy", "tests/ppo", "tests/annealing", "tests/evaluation", "tests/flat",
+    "tests/native", "tests/cli", "tests/annealing", "tests/replay", "tests/training", "tests/runtimes", "tests/test_",
+    "tests/policy", "tests/ppo", "tests/evaluation", "tests/benchmark/", "tests/integration", "tests/interop",
+    "tests/flat",
 )  # fmt: skip
 
 

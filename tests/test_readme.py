@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 
 
-SMALLER = {"clustered40": "toy6", '"ppo.iterations": 2': '"ppo.iterations": 1', "seconds=5": "moves=2000"}
+SMALLER = {"clustered40": "toy6", 'settings={"ppo.iterations": 2}': 'preset="test"', "seconds=5": "moves=2000"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/api.md"])

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Curve, Task
 from placement.benchmark.run_request import Request
@@ -94,17 +94,25 @@ def _supplied(request: Request, folder: Path) -> Found:
     return Found(design, design.initial)
 
 
-def _one_shot(request: Request, folder: Path) -> Found:
-    """The policy's greedy placement and 16 drawn ones, once: the cheapest."""
-    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
-    from placement.evaluation.settings import SampleConfig
+def _one_shot(*, annealed: bool) -> Callable[[Request, Path], Found]:
+    """The policy's greedy placement and 16 drawn ones, once: the cheapest, or that of the command `sample`.
 
-    config = SampleConfig(design=request.design, checkpoint=request.checkpoint, seed=request.seed)
-    policy = policy_from_settings(config)
-    weights = CostConfig().weights()
-    best = cheapest(policy_results(policy.evaluate(request.seed), policy.design, weights), policy.design)
-    assert best.placement is not None and best.costs is not None
-    return Found(policy.design, best.placement, ((time.process_time(), best.costs.total),))
+    `sample` anneals the soft macros of the cheapest ones, and flips macros.
+    """
+
+    def run(request: Request, folder: Path) -> Found:
+        from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
+        from placement.evaluation.settings import SampleConfig
+
+        config = SampleConfig(design=request.design, checkpoint=request.checkpoint, seed=request.seed)
+        policy, weights = policy_from_settings(config), CostConfig().weights()
+        finishing: dict[str, Any] = {"annealed": config.annealed, "flips": config.flips} if annealed else {}
+        results = policy_results(policy.evaluate(request.seed), policy.design, weights, **finishing)
+        best = cheapest(results, policy.design)
+        assert best.placement is not None and best.costs is not None
+        return Found(policy.design, best.placement, ((time.process_time(), best.costs.total),))
+
+    return run
 
 
 def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
@@ -156,7 +164,8 @@ BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
     "search": _anytime("search"),
     "search_proxy": _anytime("search", cost="proxy"),
     "mixed_size": _anytime("mixed_size"),
-    "zero_shot": _one_shot,
+    "zero_shot": _one_shot(annealed=False),
+    "sample": _one_shot(annealed=True),
     "policy": _anytime("policy"),
     "policy+refine": _anytime("policy+refine"),
     "fine_tuned": _trained("base"),

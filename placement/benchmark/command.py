@@ -11,13 +11,11 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
-from placement.benchmark.leaderboard import read_results, score_table, summary_table, without_baseline
+from placement.benchmark.leaderboard import headline, read_results, score_table, summary_table, without_baseline
 from placement.benchmark.leaderboard_page import write_board
 from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
@@ -83,14 +81,15 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
     if not results:
         raise DesignError("stopped before any run was done; the same command resumes")
+    metric = headline(results)
     if config.design is not None:
         console.print(score_table(results, suite.title))
     else:
-        console.print(summary_table(results, METRICS[0], f"{suite.title}, {config.split}"))
-    for baseline, left_out in without_baseline(results, METRICS[0]).items():
+        console.print(summary_table(results, metric, f"{suite.title}, {config.split}"))
+    for baseline, left_out in without_baseline(results, metric).items():
         text = f"not in the table: {', '.join(left_out)}; scores are divided by those of {baseline}: add it to placers"
         console.print(text, soft_wrap=True, markup=False, highlight=False)
-    write_board(out, results, METRICS[0], plots=config.plots and config.design is None)
+    write_board(out, results, plots=config.plots and config.design is None)
     if config.plots and config.design is not None:
         draw_one(out, ready(load(designs[0][1])), results)
     console.print(f"written to {out}", soft_wrap=True)
@@ -151,14 +150,14 @@ def _run_all(
 def rescore(config: RescoreConfig, console: Console) -> None:
     """Checks results with their placements again: the design, the legality, the costs; for a pull request.
 
-    Raises DesignError where a result is not what it says.
+    Results of public designs that are not here are left out. Raises DesignError where a result is not what it says.
     """
     folder = Path(config.results)
     results = read_results(folder)
     if not results:
         raise DesignError(f"results={folder}: holds no results of macro-placement benchmark")
     designs: dict[str, tuple[Path, Design]] = {}
-    wrong, checked, without = [], 0, 0
+    wrong, checked, without, absent = [], 0, 0, dict[str, str]()
     with tempfile.TemporaryDirectory() as made:  # nothing of the submitter's is a design
         for result in results:
             file = result["file"].parent / result["placement"] if result.get("placement") else None
@@ -167,28 +166,42 @@ def rescore(config: RescoreConfig, console: Console) -> None:
             if file is None or not file.is_file():
                 without += 1
                 continue
+            if reason := _missing(result, designs, Path(made)):
+                absent[str(result["design"])] = reason
+                continue
             checked += 1
-            if reason := _difference(result, file, designs, Path(made)):
+            if reason := _difference(result, file, *designs[result["design"]]):
                 wrong.append(f"{result['file']}: {reason}")
+    for reason in absent.values():
+        console.print(f"left out: {reason}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
     if wrong:
         raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))
 
 
-def _difference(
-    result: dict[str, Any], file: Path, designs: dict[str, tuple[Path, Design]], folder: Path
-) -> str | None:
-    """Where a result differs from what its placement gives; None if it does not."""
+def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Path) -> str | None:
+    """Why a public design is not here, or is another than the result's; None if it is added to `designs`."""
+    (one,) = read_suite(result["suite"]).chosen("", [result["design"]])
+    if one.name not in designs:
+        try:
+            path = design_path(one, folder)
+        except DesignError as error:
+            if one.kind != "public":
+                raise
+            return str(error)
+        designs[one.name] = path, ready(load(path))
+    if one.checksum is None and result["checksum"] not in (None, content_checksum(designs[one.name][1])):
+        return f"{one.name}: was imported from other files than the one here"
+    return None
+
+
+def _difference(result: Result, file: Path, path: Path, design: Design) -> str | None:
+    """Where a result differs from what its placement gives on the design; None if it does not."""
     suite = read_suite(result["suite"])
     if suite.version != result["suite_version"]:
         return f"is of version {result['suite_version']} of {suite.name}, which has version {suite.version} here"
     if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
         return f"{file.name} is another file than the one that was scored"
-    (one,) = suite.chosen("", [result["design"]])
-    if one.name not in designs:
-        path = design_path(one, folder)
-        designs[one.name] = path, ready(load(path))
-    path, design = designs[one.name]
     placement, _ = read_file(str(file), str(path), design)
     if broken := broken_rules(design, placement):
         return f"{file.name} is not legal: {broken}"

@@ -100,6 +100,12 @@ def baselines(results: Results, metric: str) -> dict[str, float]:
     return {name: float(np.median(own)) for name, own in values.items()}
 
 
+def headline(results: Results) -> str:
+    """The metric that placers are ranked by: an outside judge's, the full evaluation's, or else the chip cost."""
+    scored = {name for one in results for name in one["scores"]}
+    return next((name for name in reversed(METRICS[3:]) if name in scored), METRICS[0])
+
+
 def without_baseline(results: Results, metric: str) -> dict[str, list[str]]:
     """Baseline → the designs that have no score of it, which no table can count."""
     base, found = baselines(results, metric), dict[str, list[str]]()

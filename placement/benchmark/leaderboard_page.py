@@ -20,6 +20,7 @@ from placement.benchmark.leaderboard import (
     Results,
     baseline_text,
     board,
+    headline,
     median_text,
     read_results,
     row_cells,
@@ -63,8 +64,9 @@ HEAD = (
 )
 
 
-def write_board(folder: Path, results: Results, metric: str, *, plots: bool) -> None:
+def write_board(folder: Path, results: Results, *, plots: bool) -> None:
     """Writes `benchmark.md`, and of suites `leaderboard.json` and the plots."""
+    metric = headline(results)
     rows = board(results, metric)
     if rows:
         described = {"metric": metric, "rows": [row._asdict() for row in rows]}
@@ -107,7 +109,7 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
                 lines += [note, ""]
             for name, text in PICTURES.items():
                 lines += [f"![{text}]({IMAGES}/benchmark_{suite}_{name})", ""]
-        for metric in METRICS:
+        for metric in sorted(METRICS, key=lambda name: name != headline(group)):
             if rows := board(group, metric):
                 left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
                 text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
@@ -128,8 +130,9 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
 
 
 def _said(results: Results) -> str:
-    """In words: the placer of the lowest chip cost, by how much, and how many runs failed."""
-    rows, metric = board(results, METRICS[0]), METRICS[0]
+    """In words: the best placer by the headline, by how much, and how many runs failed."""
+    metric = headline(results)
+    rows = board(results, metric)
     if len(rows) < 2 or not math.isfinite(rows[1].score.value):
         return ""
     first, second = rows[:2]
@@ -141,10 +144,10 @@ def _said(results: Results) -> str:
     medians = [{placer: float(np.median(values)) for placer, values in own.items()} for own in costs.values()]
     best = [min(own, key=own.__getitem__) for own in medians]
     failed = sum(one["status"] != "ok" for one in results)
+    what, gap = SCORES[metric][0].partition(",")[0], 1 - first.score.value / second.score.value
     return (
-        f"{first.placer} has the lowest chip cost, {1 - first.score.value / second.score.value:.1%} below that of "
-        f"{second.placer}, and the lowest median on {best.count(first.placer)} of {len(best)} designs. "
-        f"{failed} of {len(results)} runs failed."
+        f"{first.placer} has the lowest {what}, {gap:.1%} below that of {second.placer}, and the lowest median on "
+        f"{best.count(first.placer)} of {len(best)} designs. {failed} of {len(results)} runs failed."
     )
 
 
@@ -211,7 +214,14 @@ def _provenance(results: Results) -> list[str]:
         lines.append(f"- Load average at the start of a run: {min(loads):.1f} to {max(loads):.1f}")
     spent, clock = (sum(one.get(key) or 0.0 for one in results) / 3600 for key in ("cpu_seconds", "wall_seconds"))
     seeds = sorted({int(one["seed"]) for one in results})
+    placers = dict.fromkeys(str(one["placer"]) for one in results if one.get("template") is None)
+    full = " full=true" if any("routed_wirelength" in one["scores"] for one in results) else ""
+    one = results[0]
+    where = one["suite"] if one["suite_version"] else f"design={one['suite']}"
+    where += "" if one["split"] == "test" else f" split={one['split']}"
+    command = f"macro-placement benchmark {where} placers={','.join(placers)} seeds={len(seeds)}{full}"
     return [
+        f"- Command: `{command}`",
         *lines,
         f"- Finished: {dates[0]} to {dates[-1]}",
         f"- Seeds: {', '.join(map(str, seeds))}",

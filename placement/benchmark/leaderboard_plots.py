@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from placement.benchmark.aggregates import METRICS, interquartile_mean, profile
-from placement.benchmark.leaderboard import Results, baseline_text, baselines, board, normalised
+from placement.benchmark.leaderboard import Results, baseline_text, baselines, board, headline, normalised
 
 _THRESHOLDS = np.linspace(0.8, 2.0, 241)
 _POINTS = 60
@@ -19,7 +19,7 @@ _LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper left", "bbox_to_ancho
 
 def _ranked(results: Results) -> list[str]:
     """The placers, the best first."""
-    return [row.placer for row in board(results, METRICS[0], repetitions=1)]
+    return [row.placer for row in board(results, headline(results), repetitions=1)]
 
 
 def _look(index: int) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def _look(index: int) -> dict[str, Any]:
 
 
 def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
-    """Draws the performance profiles, and the time to quality, of the chip cost."""
-    metric = METRICS[0]
+    """Draws the performance profiles of the headline, and the time to quality of the chip cost."""
+    metric = headline(results)
     from placement.report import style  # Matplotlib takes a second to import
 
     scores = normalised(results, metric)

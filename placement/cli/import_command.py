@@ -11,7 +11,7 @@ from typing import Literal
 
 from rich.console import Console
 
-from placement.config import ConfigError, Settings, Text
+from placement.config import ConfigError, OutputSettings, Seeded, Settings, Text
 from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
@@ -118,32 +118,28 @@ class ConstraintOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig(ConstraintOptions, SourceOptions):
+class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
     """Settings of `import`.
 
     Attributes:
         out: design folder to write
         name: name of the design; null: as in the files
-        force: replace a design in the folder; its other files stay
         free_macros: macros that the files fix are movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
         tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
         parts: target number of soft macros, besides one for each macro and each gcell's ports
-        seed: random seed of the clustering
         positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
             first
     """
 
     out: str
     name: str | None = None
-    force: bool = False
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
     tracks: tuple[float, ...] = ()
     parts: int = 500
-    seed: int = 0
     positions: bool = True
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat.electrostatic import PlacerSettings, Progress
-from placement.flat.flat_evaluator import MOST_STARTS, FlatEvaluator
+from placement.flat.flat_evaluator import STAGES, FlatEvaluator
 from placement.flat.global_placement import CellPlacement
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
@@ -144,18 +144,14 @@ class FullEvaluator:
         self,
         placement: Placement,
         *,
-        middle: bool = True,
         report: Callable[[float, float], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FullEvaluation:
         """Evaluates a placement of the clustered design; arguments and errors as of `place`.
 
-        `report` is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1];
-        `middle` is as of `FlatEvaluator.evaluate`.
+        `report` is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1].
         """
-        found = self._evaluator.evaluate(
-            placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
-        )
+        found = self._evaluator.evaluate(placement, report=_shares(report) if report else None, stopped=stopped)
         dense, spread, legal, route = found.dense, found.spread, found.legal, found.route
         metrics = FullMetrics(
             flat_wirelength=dense.wirelength,
@@ -169,7 +165,6 @@ class FullEvaluator:
             global_routed_wirelength=found.global_route.routed_wirelength,
             legal_wirelength=legal.wirelength if legal else spread.wirelength,
             spread_wirelength=spread.wirelength,
-            middle_wirelength=found.from_middle.wirelength if found.from_middle else 0.0,
             cells_without_place=legal.without_place if legal else 0,
             mean_displacement=legal.mean_displacement if legal else 0.0,
             most_displacement=legal.most_displacement if legal else 0.0,
@@ -225,7 +220,7 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
     def show(number: int, progress: Progress) -> None:
         nonlocal most
         done = min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow))
-        most = max(most, (number + done) / MOST_STARTS)
+        most = max(most, (number + done) / STAGES)
         report(progress.overflow, most)
 
     return show

@@ -15,8 +15,9 @@ from placement.config import (
     Count,
     DesignSettings,
     EpisodeSoftPlacer,
+    GivenPlacement,
     OrNone,
-    Seed,
+    Seeded,
     one_of,
     require,
 )
@@ -65,20 +66,23 @@ class EvaluationSettings(DesignSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementSettings(EvaluationSettings):
-    """The placement of these commands.
+class AnimationSettings(EvaluationSettings):
+    """The animation of these commands.
 
     Attributes:
-        placement: .plc or .def file; null: the design's own placement
         animation: draw an animation of placing the macros; null: as plots
     """
 
-    placement: str | None = None
     animation: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PolicySettings(EvaluationSettings):
+class PlacementSettings(AnimationSettings, GivenPlacement):
+    """The placement of these commands, and its animation."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicySettings(EvaluationSettings, Seeded):
     """The trained policy of these commands.
 
     Attributes:
@@ -86,13 +90,11 @@ class PolicySettings(EvaluationSettings):
         samples: placements drawn from the policy, besides the greedy one
         soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
             run's, or none if a placement is measured
-        seed: random seed
     """
 
     checkpoint: str | None = None
     samples: Count = 16
     soft_placer: EpisodeSoftPlacer | None = None
-    seed: Seed = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,20 +137,18 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings):
+class SampleConfig(PolicySettings, AnimationSettings):
     """Settings of `sample`.
 
     Attributes:
         annealed: number of the cheapest placements whose soft macros are annealed for the cost
         flips: mirror hard macros in place if that is cheaper
-        animation: draw an animation of placing the macros; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
     annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
-    animation: bool | None = None
 
     def _check_given(self) -> None:
         if self.checkpoint is None:

@@ -15,20 +15,21 @@ def route(
     rounds: int,
 ) -> dict[str, Any]: ...
 def tree_length(x: np.ndarray, y: np.ndarray) -> float: ...
-def weighted_average(
-    x: np.ndarray,
-    y: np.ndarray,
-    net_start: np.ndarray,
-    pin_node: np.ndarray,
-    offset_x: np.ndarray,
-    offset_y: np.ndarray,
-    net_weight: np.ndarray,
-    node_start: np.ndarray,
-    node_pins: np.ndarray,
-    per_gamma: float,
-    gradient_x: np.ndarray,
-    gradient_y: np.ndarray,
-) -> float: ...
+
+class Wirelength:
+    def __init__(
+        self,
+        nodes: int,
+        net_start: np.ndarray,
+        pin_node: np.ndarray,
+        pin_x: np.ndarray,
+        pin_y: np.ndarray,
+        net_weight: np.ndarray,
+    ) -> None: ...
+    def gradient(
+        self, x: np.ndarray, y: np.ndarray, per_gamma: float, gradient_x: np.ndarray, gradient_y: np.ndarray
+    ) -> float: ...
+
 def spread(
     x: np.ndarray,
     y: np.ndarray,
@@ -48,6 +49,26 @@ def gather(
     mean_x: np.ndarray,
     mean_y: np.ndarray,
 ) -> None: ...
+def nesterov_step(
+    major: np.ndarray,
+    reference: np.ndarray,
+    gradient: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    step: float,
+    carry: float,
+    new_major: np.ndarray,
+    new_reference: np.ndarray,
+) -> float: ...
+def preconditioned(
+    wirelength: np.ndarray,
+    density: np.ndarray,
+    pins: np.ndarray,
+    area: np.ndarray,
+    weight: float,
+    gradient: np.ndarray,
+) -> None: ...
+def distance(a: np.ndarray, b: np.ndarray) -> float: ...
 def free_runs(
     x: np.ndarray, y: np.ndarray, height: np.ndarray, site: np.ndarray, sites: np.ndarray, boxes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...

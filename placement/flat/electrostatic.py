@@ -271,7 +271,7 @@ class _Model:
         )
         self._charge = self.charges.charge[: self.movable].sum()
         self._free, self._fixed = free.astype(np.float32), fixed.astype(np.float32)
-        self._nets, self._poisson = problem.nets, Poisson(grid)
+        self._nets, self._poisson = _native.Wirelength(self.movable, *problem.nets), Poisson(grid)
         weight = np.repeat(problem.nets.weight, np.diff(problem.nets.start))
         pins = np.bincount(problem.nets.pin_cell, weight, self.movable + 1)[:-1]
         self._pins = np.concatenate([pins, np.zeros(len(fillers))]).astype(np.float32)
@@ -280,8 +280,8 @@ class _Model:
         """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
         movable, charges = slice(self.movable), self.charges
         wirelength = np.zeros_like(at)
-        x, y = (np.append(one[movable], np.float32(0)) for one in at)  # fixed pins are relative to the origin
-        length = _native.weighted_average(x, y, *self._nets, per_gamma, *wirelength[:, movable])
+        (x, y), gradient = at[:, movable], wirelength[:, movable]
+        length = self._nets.gradient(x, y, per_gamma, gradient[0], gradient[1])
         there = charges.in_bins(at)
         used = np.zeros_like(self._free)
         charges.add(there, used, movable)
@@ -294,10 +294,8 @@ class _Model:
 
     def preconditioned(self, forces: _Forces, weight: float) -> np.ndarray:
         """The gradient over an estimate of the Hessian's diagonal (ePlace, section 5.3); float32 [2, M+J]."""
-        push = np.float32(weight)
-        found = push * forces.density
-        found += forces.wirelength
-        found /= np.maximum(self._pins + push * self.charges.area, 1.0)
+        found = np.empty_like(forces.density)
+        _native.preconditioned(forces.wirelength, forces.density, self._pins, self.charges.area, weight, found)
         return found
 
 
@@ -356,15 +354,16 @@ class _Descent:
         model, gradient, before = self.model, self._gradient, self.forces
         smoothing = self._per_gamma(before.overflow)
         momentum = (1 + math.sqrt(4 * self.momentum**2 + 1)) / 2
-        carry = np.float32((self.momentum - 1) / momentum)
-        step = self._step
+        carry, step = (self.momentum - 1) / momentum, self._step
+        major, reference = np.empty_like(gradient), np.empty_like(gradient)
+        low, high = model.charges.low, model.charges.high
         for _ in range(3):
-            major = model.charges.within(self.reference - np.float32(step) * gradient)
-            moved = major - self.major
-            reference = model.charges.within(major + carry * moved)
+            slope = _native.nesterov_step(
+                self.major, self.reference, gradient, low, high, step, carry, major, reference
+            )
             found = model.forces(reference, smoothing)
-            change = float(np.linalg.norm(model.preconditioned(found, self.weight) - gradient))
-            allowed = float(np.linalg.norm(reference - self.reference)) / max(change, 1e-30)
+            change = _native.distance(model.preconditioned(found, self.weight), gradient)
+            allowed = _native.distance(reference, self.reference) / max(change, 1e-30)
             if allowed >= BACKTRACK * step:
                 break
             step = allowed
@@ -372,7 +371,7 @@ class _Descent:
             return False
         # Momentum that runs uphill is dropped: nodes that macros hold back would swing ever wider (O'Donoghue, Candès
         # 2015). They may be too few to turn the sum around; then wirelength and overflow rise together.
-        uphill = float((gradient * moved).sum()) > 0
+        uphill = slope > 0
         uphill |= found.length > (1 + DRIFT) * before.length and found.overflow > before.overflow
         rise = (found.length - before.length) / (RISE * max(found.length, 1e-30))
         self.weight *= max(SLOWEST, self._growth ** min(1.0, 1 - rise))

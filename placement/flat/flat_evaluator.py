@@ -1,34 +1,24 @@
 """The full evaluation of a macro placement: all standard cells placed around the macros, legalised and routed.
 
-Where macros divide the core, cells that begin in its middle may end in an order that costs 14% more than necessary. So
-clusters are placed around the macros first; dense cells begin there, and spread cells from the dense ones. Around other
-macros it is the other way round, by as much. So both are placed from the middle, too, and the shorter counts. Where
-macros wall in almost as much area as the cells need, both push the cells that do not fit through the walls one by one.
-So spread cells also begin in clusters that were annealed around the macros, which lie where there is whitespace.
+Where cells begin decides on which side of the macros they end. So clusters are annealed around the macros first, and
+cells begin in these. The dense cells begin where the spread ones ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from placement.flat.cell_blockages import without_cell_blockages
-from placement.flat.clusters import spread_clusters
 from placement.flat.correspondence import cells_in_clusters, core_of, macros_on_flat
 from placement.flat.electrostatic import PlacerSettings, Progress
-from placement.flat.global_placement import (
-    SCATTERED,
-    WARM_BALANCE,
-    CellPlacement,
-    cell_utilization,
-    place_cells,
-    spread_cells,
-)
+from placement.flat.global_placement import CellPlacement, cell_utilization, place_cells, spread_cells
 from placement.flat.legalisation import LegalCells, legalise_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.flat.row_area import within_rows
@@ -36,18 +26,23 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-MOST_STARTS = 5
-"""Of the cells in one evaluation."""
+STAGES = 2
+"""In which cells are placed: spread, then dense."""
+IN_CLUSTERS = {"growth": 1.015, "balance": 0.03}
+"""Of `PlacerSettings`: cells keep to the clusters that they begin in, and have time to find their order."""
+COMPACTED = {"balance": 1e-3}
+"""Of `PlacerSettings`: spread cells move together in the order that they have."""
+NEIGHBOURING = {"growth": 1.04, "balance": 0.1}
+"""Of `PlacerSettings`: cells begin around nearly the same macros."""
 
 
 class FlatEvaluation(NamedTuple):
     """The figures of a macro placement.
 
     Attributes:
-        dense: the cells as near to each other as they may be; the shorter of two starts.
-        spread: the cells as a flow leaves them (`spread_cells`); the shortest of up to three starts.
+        dense: the cells as near to each other as they may be.
+        spread: the cells as a flow leaves them (`spread_cells`).
         legal: the spread cells on sites of rows; None if the floorplan has no rows.
-        from_middle: as `legal`, of the start in the middle of the core alone; None if that failed, too.
         route: the routing estimate of the legal cells; of the spread ones where there are no rows.
         global_route: that of the spread cells.
         cell_utilization: the cells' area over the whitespace clear of macros and PDN channels.
@@ -56,7 +51,6 @@ class FlatEvaluation(NamedTuple):
     dense: CellPlacement
     spread: CellPlacement
     legal: LegalCells | None
-    from_middle: LegalCells | None
     route: RoutingEstimate
     global_route: RoutingEstimate
     cell_utilization: float
@@ -69,8 +63,8 @@ class FlatEvaluator:
         flat: the design before clustering.
         cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
         design: the clustered one.
-        anneal: anneals its soft macros around the hard ones, for spread cells to begin there, too; it may raise
-            DesignError. None: they do not.
+        anneal: anneals its soft macros around the hard ones, for cells to begin there; it may raise DesignError. None:
+            they begin in the middle of the core.
         settings: of the placer.
 
     Raises:
@@ -90,7 +84,6 @@ class FlatEvaluator:
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
         self._core = without_cell_blockages(within_rows(core_of(flat, design), flat.floorplan.rows), flat)
         self._settings = settings or PlacerSettings()
-        self._warm = dataclasses.replace(self._settings, balance=WARM_BALANCE)
         if len(cluster) != flat.netlist.num_nodes:
             raise DesignError(f"clusters of {len(cluster)} nodes for a flat netlist of {flat.netlist.num_nodes}")
 
@@ -98,7 +91,7 @@ class FlatEvaluator:
         self,
         placement: Placement,
         *,
-        middle: bool = True,
+        near: FlatEvaluation | None = None,
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatEvaluation:
@@ -106,9 +99,8 @@ class FlatEvaluator:
 
         Args:
             placement: of the clustered design; its hard macros are read.
-            middle: whether dense cells begin in the middle, too, where there are clusters; that is a fifth of the time,
-                and matters to `dense` alone.
-            report: is called after every ten iterations with the number of the start, less than `MOST_STARTS`, and its
+            near: the evaluation of a placement that differs little; its cells are where these begin, which is quick.
+            report: is called after every ten iterations with the number of the stage, less than `STAGES`, and its
                 progress.
             stopped: is called as often, but not while clusters are annealed, which takes seconds; once it returns True,
                 the result is what was reached.
@@ -117,37 +109,23 @@ class FlatEvaluator:
             DesignError: a macro has no position, the cells do not fit around the macros, or they diverged.
         """
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
-        dense = self._dense(placement, middle, report, stopped)
-        annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed(placement)
-        slower = dataclasses.replace(self._settings, growth=1 + (self._settings.growth - 1) / 2)
-        starts: list[tuple[CellPlacement | None, list[PlacerSettings]]]
-        starts = [(dense[0], [self._warm, slower]), (None, [self._settings])]
-        if annealed is not None:
-            # Strong enough to hold the cells in their clusters, and slow, for them to find their order.
-            held = dataclasses.replace(self._settings, growth=1.01, balance=0.1)
-            starts.insert(1, (dense[0]._replace(placement=annealed), [held, slower]))
-        attempts = [
-            functools.partial(
-                spread_cells, netlist, dense[0].placement, self._core,
-                channel=channel, attempts=settings, dense=start,
-                report=_numbered(report, number), stopped=stopped,
-            )
-            for number, (start, settings) in enumerate(starts, start=2)
-        ]  # fmt: skip
-        found = _successes(attempts, most=len(attempts))
-        # From the middle nothing else holds the cells to `dense`.
-        limit = SCATTERED * dense[0].wirelength
-        spread = _shortest([one._replace(converged=one.converged and one.wirelength <= limit) for one in found])
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        if near is None:
+            (start, seconds), first, second = self._in_clusters(placement), IN_CLUSTERS, COMPACTED
+        else:
+            start, seconds, first, second = near.spread.placement, 0.0, NEIGHBOURING, NEIGHBOURING
+        spread = _or_from_the_middle(functools.partial(self._spread, macros, first, report, stopped), start)
+        begin = spread if near is None else near.dense
+        dense = _or_from_the_middle(functools.partial(self._dense, macros, second, report, stopped), begin.placement)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
             route_estimate(netlist, one.placement, self._core, resources) for one in (spread, legal) if one is not None
         ]
         return FlatEvaluation(
-            _shortest(dense),
+            dense,
             spread._replace(seconds=spread.seconds + seconds),
             legal,
-            self.legalised(found[-1]) if len(found) == len(attempts) else None,
             routes[-1],
             routes[0],
             cell_utilization(netlist, spread.placement, self._core, channel=channel),
@@ -158,8 +136,9 @@ class FlatEvaluator:
         return legalise_cells(self.flat.netlist, cells.placement, self._core, self.flat.floorplan.rows)
 
     def dense(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
-        """The cells as near to each other as they may be; arguments as of `evaluate`."""
-        return _shortest(self._dense(placement, True, None, stopped))
+        """The cells as near to each other as they may be, from the middle of the core; arguments as of `evaluate`."""
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        return self._dense(macros, {}, None, stopped, None)
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
@@ -168,75 +147,61 @@ class FlatEvaluator:
             self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
         )
 
-    def _dense(
+    def _spread(
         self,
-        placement: Placement,
-        middle: bool,
+        macros: Placement,
+        changes: dict[str, float],
         report: Callable[[int, Progress], None] | None,
         stopped: Callable[[], bool] | None,
-    ) -> list[CellPlacement]:
-        """Dense cells from the clusters, if there are any; from the middle if requested, or if nothing else works."""
-        macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        clusters, seconds = self._in_clusters(placement, spread_clusters)
-        starts = [(None, self._settings)] if clusters is None else [(clusters, self._warm), (None, self._settings)]
-        attempts = [
-            functools.partial(
-                place_cells, self.flat.netlist, macros, self._core,
-                settings=settings, start=start, report=_numbered(report, number), stopped=stopped,
-            )
-            for number, (start, settings) in enumerate(starts)
-        ]  # fmt: skip
-        first, *others = _successes(attempts, most=2 if middle else 1)
-        return [first._replace(seconds=first.seconds + seconds), *others]
+        start: Placement | None,
+    ) -> CellPlacement:
+        """`spread_cells`; `changes` are to the settings with which cells begin at `start`."""
+        attempts = [self._settings]
+        if start is not None:
+            attempts = [self._with(changes), self._with({"growth": 1 + (self._settings.growth - 1) / 2})]
+        return spread_cells(
+            self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, attempts=attempts, start=start,
+            report=_numbered(report, 0), stopped=stopped,
+        )  # fmt: skip
 
-    def _annealed(self, placement: Placement) -> tuple[Placement | None, float]:
-        return self._in_clusters(placement, self._anneal) if self._anneal else (None, 0.0)
+    def _dense(
+        self,
+        macros: Placement,
+        changes: dict[str, float],
+        report: Callable[[int, Progress], None] | None,
+        stopped: Callable[[], bool] | None,
+        start: Placement | None,
+    ) -> CellPlacement:
+        """`place_cells`, as `_spread`."""
+        settings = self._settings if start is None else self._with(changes)
+        return place_cells(
+            self.flat.netlist, macros, self._core, settings=settings, start=start,
+            report=_numbered(report, 1), stopped=stopped,
+        )  # fmt: skip
 
-    def _in_clusters(
-        self, placement: Placement, place: Callable[[Design, Placement], Placement]
-    ) -> tuple[Placement | None, float]:
-        """The cells in their clusters, these placed by `place` around the macros, and the seconds that took.
+    def _with(self, changes: dict[str, float]) -> PlacerSettings:
+        return dataclasses.replace(self._settings, **changes)  # type: ignore[arg-type]
 
-        None where there are no clusters or `place` fails: they may not fit, or macros overlap, which the annealer
-        rejects. The cells then have other starts alone.
+    def _in_clusters(self, placement: Placement) -> tuple[Placement | None, float]:
+        """The cells in their clusters, these annealed around the macros, and the seconds that took.
+
+        None where there are no clusters or they cannot be annealed: they may not fit, or macros overlap.
         """
-        if not (self.cluster >= 0).any():
+        if self._anneal is None or not (self.cluster >= 0).any():
             return None, 0.0
-        begun, cells = time.process_time(), None
-        try:
-            clusters = place(self._design, placement)
-        except DesignError:
-            pass
-        else:
-            cells = cells_in_clusters(self.flat, self.cluster, self._design.netlist, clusters)
-        return cells, time.process_time() - begun
+        begun, found = time.process_time(), None
+        with contextlib.suppress(DesignError):
+            clusters = self._anneal(self._design, placement)
+            found = cells_in_clusters(self.flat, self.cluster, self._design.netlist, clusters)
+        return found, time.process_time() - begun
 
 
-def _successes(attempts: Iterable[Callable[[], CellPlacement]], *, most: int) -> list[CellPlacement]:
-    """The first `most` results of attempts that do not diverge: other starts may succeed.
-
-    Raises:
-        DesignError: as the last attempt, where all failed.
-    """
-    found: list[CellPlacement] = []
-    failed: DesignError | None = None
-    for attempt in attempts:
-        if len(found) == most:
-            break
-        try:
-            found.append(attempt())
-        except DesignError as error:
-            failed = error
-    if not found:
-        assert failed is not None
-        raise failed
-    return found
-
-
-def _shortest(found: list[CellPlacement]) -> CellPlacement:
-    """The shortest of the placements that converged, if any did; with the seconds of all."""
-    best = min(found, key=lambda one: (not one.converged, one.wirelength))
-    return best._replace(seconds=sum(one.seconds for one in found))
+def _or_from_the_middle(place: Callable[[Placement | None], CellPlacement], start: Placement | None) -> CellPlacement:
+    """Cells placed from `start`, or from the middle of the core where there is none or they diverge from it."""
+    if start is not None:
+        with contextlib.suppress(DesignError):
+            return place(start)
+    return place(None)
 
 
 def _numbered(report: Callable[[int, Progress], None] | None, number: int) -> Callable[[Progress], None] | None:

@@ -22,14 +22,12 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import DENSITY
 
 SCATTERED = 2.0
-"""Multiple of the dense cells' wirelength beyond which spread cells have scattered: the density's weight grew faster
+"""Multiple of the wirelength with which cells begin beyond which they have scattered: the density's weight grew faster
 than they found their places, and they do not return."""
 NO_WHITESPACE = 10.0
 """The highest cell utilization that is reported."""
 CHANNEL_PRECISION = 1e-3
 """Of the search for a PDN channel's width, relative to it."""
-WARM_BALANCE = 1e-3
-"""The `balance` with which cells that have positions find a better order: less than holds them there."""
 
 
 class CellPlacement(NamedTuple):
@@ -113,7 +111,7 @@ def spread_cells(
     *,
     channel: float,
     attempts: Sequence[PlacerSettings],
-    dense: CellPlacement | None = None,
+    start: Placement | None = None,
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> CellPlacement:
@@ -125,7 +123,7 @@ def spread_cells(
 
     Where the cells do not fit so, the density rises; where they still do not, the channels shrink, as little as
     possible, and by half where the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of
-    `dense`, or do not converge are placed once more. Where they scatter in the last attempt the result has not
+    `start`, or do not converge are placed once more. Where they scatter in the last attempt the result has not
     converged: no flow could leave them so.
 
     Args:
@@ -133,9 +131,9 @@ def spread_cells(
         placement: macros, ports and fixed cells.
         core: where cells may be placed, with halos of its own; the larger one counts.
         channel: µm around each macro that the power network takes.
-        attempts: settings of the placer, their densities not read: the first from `dense`, if there is one, all others
+        attempts: settings of the placer, their densities not read: the first from `start`, if there is one, all others
             from the middle of the core.
-        dense: the cells as `place_cells` placed them.
+        start: as of `place_cells`.
         report: is called with the progress after every ten iterations.
         stopped: is called as often.
 
@@ -146,7 +144,7 @@ def spread_cells(
     for within, density in _cores(netlist, placement, core, channel):
         try:
             dense_enough = [dataclasses.replace(one, density=density) for one in attempts]
-            return _spread(netlist, placement, within, dense, dense_enough, report, stopped)
+            return _spread(netlist, placement, within, start, dense_enough, report, stopped)
         except DesignError as error:
             failed = error
     assert failed is not None
@@ -157,13 +155,13 @@ def _spread(
     netlist: Netlist,
     placement: Placement,
     core: Core,
-    dense: CellPlacement | None,
+    start: Placement | None,
     attempts: list[PlacerSettings],
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
 ) -> CellPlacement:
     """`place_cells`, the first attempt from `dense`, until one converges without scattering."""
-    wirelength = 0.0
+    wirelength, limit = 0.0, np.inf if start is None else SCATTERED * half_perimeter(netlist, start)
 
     def show(progress: Progress) -> None:
         nonlocal wirelength
@@ -172,12 +170,12 @@ def _spread(
             report(progress)
 
     def ends() -> bool:
-        return bool(dense and wirelength > SCATTERED * dense.wirelength) or bool(stopped and stopped())
+        return wirelength > limit or bool(stopped and stopped())
 
     found: list[CellPlacement] = []
     for number, settings in enumerate(attempts):
-        start = dense.placement if dense and number == 0 else None
-        found.append(place_cells(netlist, placement, core, settings=settings, start=start, report=show, stopped=ends))
+        first = start if number == 0 else None
+        found.append(place_cells(netlist, placement, core, settings=settings, start=first, report=show, stopped=ends))
         if found[-1].converged or (stopped and stopped()):
             break
     return found[-1]._replace(seconds=sum(one.seconds for one in found))

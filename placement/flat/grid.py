@@ -84,6 +84,7 @@ class Charges:
     Attributes:
         area: float32 [M], µm².
         charge: float32 [M], bins.
+        low, high: float32 [2, M], µm, the centres at which the drawn rectangles touch the edges of the core.
     """
 
     def __init__(self, width: np.ndarray, height: np.ndarray, grid: Grid) -> None:
@@ -93,14 +94,14 @@ class Charges:
         self._drawn = np.stack([across, up]).astype(np.float32)  # bins
         self._bin = np.array([[grid.bin_width], [grid.bin_height]], np.float32)
         half = np.minimum(self._drawn * self._bin, [[grid.width / 2], [grid.height / 2]]).astype(np.float32)
-        self._low, self._high = half, np.array([[grid.width], [grid.height]], np.float32) - half
+        self.low, self.high = half, np.array([[grid.width], [grid.height]], np.float32) - half
         self.area = (width * height).astype(np.float32)
         self.charge = self.area / np.float32(grid.bin_area)
 
     def within(self, at: np.ndarray) -> np.ndarray:
         """Centres (float [2, M], µm) moved so that every drawn rectangle lies in the core."""
-        found = np.maximum(at, self._low)
-        return np.minimum(found, self._high, out=found)  # np.clip takes several times as long
+        found = np.maximum(at, self.low)
+        return np.minimum(found, self.high, out=found)  # np.clip takes several times as long
 
     def in_bins(self, at: np.ndarray) -> np.ndarray:
         """Centres (float [2, M], µm) in bins; float32."""

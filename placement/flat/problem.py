@@ -71,7 +71,6 @@ class Nets(NamedTuple):
         pin_cell: int32 [L], the cell of each incidence, or M where the pin is fixed.
         pin_x, pin_y: float32 [L], µm, from the cell's centre; of a fixed pin its position.
         weight: float32 [E].
-        cell_start: int32 [M+1], cell_pins: int32 [·]: the incidences of each cell.
     """
 
     start: np.ndarray
@@ -79,8 +78,6 @@ class Nets(NamedTuple):
     pin_x: np.ndarray
     pin_y: np.ndarray
     weight: np.ndarray
-    cell_start: np.ndarray
-    cell_pins: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -273,14 +270,10 @@ def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarra
     dx, dy = pin_offsets(netlist, placement.orientation)
     x = np.where(cell == count, placement.x[node] + dx[pins] - core.x, netlist.pin_dx[pins])
     y = np.where(cell == count, placement.y[node] + dy[pins] - core.y, netlist.pin_dy[pins])
-    order = np.argsort(cell, kind="stable")
-    per_cell = np.bincount(cell, minlength=count + 1)[:count]
     return Nets(
         start=np.concatenate([[0], np.cumsum(degree[keep])]).astype(np.int32),
         pin_cell=cell.astype(np.int32),
         pin_x=x.astype(np.float32),
         pin_y=y.astype(np.float32),
         weight=netlist.net_weight[keep].astype(np.float32),
-        cell_start=np.concatenate([[0], np.cumsum(per_cell)]).astype(np.int32),
-        cell_pins=order[: per_cell.sum()].astype(np.int32),
     )

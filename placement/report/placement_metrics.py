@@ -80,8 +80,6 @@ class FullMetrics(NamedTuple):
         global_routed_wirelength: µm, as `routed_wirelength`, but before legalisation.
         legal_wirelength: µm, half perimeters of the legalised cells.
         spread_wirelength: µm, half perimeters of the same cells before.
-        middle_wirelength: µm, as `legal_wirelength`, of cells that began in the middle of the core alone, as placers of
-            flows begin; 0 if that failed.
         cells_without_place: cells that find no free sites as near as a legaliser looks for them (`legalisation`).
         mean_displacement, most_displacement: µm, of cells by legalisation.
     """
@@ -97,7 +95,6 @@ class FullMetrics(NamedTuple):
     global_routed_wirelength: float = 0.0
     legal_wirelength: float = 0.0
     spread_wirelength: float = 0.0
-    middle_wirelength: float = 0.0
     cells_without_place: int = 0
     mean_displacement: float = 0.0
     most_displacement: float = 0.0
@@ -246,9 +243,6 @@ def _add_full(table: Table, full: FullMetrics) -> None:
     )
     table.add_row("displacement", f"{full.mean_displacement:.2f}", f"µm, mean; {full.most_displacement:.1f} at most")
     table.add_row("legal wirelength", f"{full.legal_wirelength:,.0f}", f"µm; {full.spread_wirelength:,.0f} before")
-    table.add_row(
-        "from the middle", f"{full.middle_wirelength:,.0f}", "µm, legal, if cells begin as placers of flows do"
-    )
     table.add_row(
         "routed wirelength",
         f"{full.routed_wirelength:,.0f}",

@@ -282,3 +282,22 @@ def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
             command.benchmark(config, Console(quiet=True))
     command.benchmark(config, Console(quiet=True))
     assert len(read_results(tmp_path)) == 2
+
+
+def test_results_of_public_designs_that_are_not_here_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "path" / "nvdla"
+    shutil.copytree(TOY, own)
+    monkeypatch.setenv("PLACEMENT_PATH", str(tmp_path / "path"))
+    words = ["designs=nvdla", "placers=[]", "seeds=1", f"out={tmp_path / 'out'}", "plots=false"]
+    assert main(["benchmark", "public", *words, "--commands", COPY]) == 0
+    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    assert "1 placements checked, 0 results without a placement, 0 wrong" in capsys.readouterr().out
+    shutil.copy(own / "optimum.plc", own / "initial.plc")
+    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "left out: nvdla: was imported from other files than the one here" in told and "0 placements checked" in told
+    shutil.rmtree(own)
+    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    assert "left out: nvdla: is missing; import it" in capsys.readouterr().out

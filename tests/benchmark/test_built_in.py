@@ -64,7 +64,7 @@ def test_a_callable_must_return_a_placement(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["zero_shot"])
+@pytest.mark.parametrize("name", ["zero_shot", "sample"])
 def test_a_placer_that_learns_places_legally(name: str, tmp_path: Path) -> None:
     assert name in BUILT_IN
     found = place(asked(name, seconds=time.process_time() + 25.0), tmp_path)

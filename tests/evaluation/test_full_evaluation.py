@@ -32,7 +32,6 @@ def test_the_full_evaluation_is_in_table_json_and_pictures(
     assert found["cells_without_place"] == 0
     assert 0 < found["mean_displacement"] < found["most_displacement"]
     assert 0 < found["spread_wirelength"] < 1.2 * found["legal_wirelength"] < 1.2 * found["routed_wirelength"]
-    assert found["legal_wirelength"] <= 1.02 * found["middle_wirelength"]
     assert found["global_routed_wirelength"] != found["routed_wirelength"]
     assert found["row_pieces"] >= 1 and 0 < found["largest_piece"] <= 1
     assert 0 <= found["sliver_sites"] < found["free_sites"]

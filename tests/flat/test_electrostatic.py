@@ -42,9 +42,9 @@ def smooth_length(problem: FlatProblem, at: np.ndarray, gamma: float) -> float:
 def test_gradient_against_finite_differences(gamma: float) -> None:
     problem, step = small(), 1e-4
     at = np.random.default_rng(1).uniform(0, problem.core.width, (2, len(problem.cells)))
-    x, y = (np.append(one, 0.0).astype(np.float32) for one in at)
     found = np.empty((2, len(problem.cells)), np.float32)
-    length = _native.weighted_average(x, y, *problem.nets, 1 / gamma, *found)
+    nets = _native.Wirelength(len(problem.cells), *problem.nets)
+    length = nets.gradient(*at.astype(np.float32), 1 / gamma, *found)
     for axis, cell in ((0, 3), (1, 3), (0, 77), (1, 149), (0, 0)):
         moved = [at.copy(), at.copy()]
         moved[0][axis, cell] -= step

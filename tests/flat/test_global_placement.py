@@ -357,9 +357,10 @@ def test_channels_shrink_as_little_as_possible(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond twice the dense wirelength an attempt ends; so does it at its last iteration without the goal."""
+    """Beyond twice the first wirelength an attempt ends; so does it at its last iteration without the goal."""
     true, growths = found(False).spread, []
-    dense = found(False).dense._replace(wirelength=100.0)
+    start = found(False).dense.placement
+    monkeypatch.setattr(global_placement, "half_perimeter", lambda *_: 100.0)
 
     def check(*_: object, settings: PlacerSettings, start: Any, report: Any, stopped: Any) -> CellPlacement:
         growths.append((settings.growth, start))
@@ -377,14 +378,14 @@ def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.Mo
         growths.clear()
         left, count = list(given), len(given)
         again = spread_cells(
-            roomy().netlist, roomy().placement, roomy_core(), dense=dense, channel=CHANNEL, attempts=TWO
+            roomy().netlist, roomy().placement, roomy_core(), start=start, channel=CHANNEL, attempts=TWO
         )
         assert (again.wirelength, again.converged, again.seconds) == (expected, converged, count)
-        assert growths == [(1.05, dense.placement), (1.025, None)][:count]
+        assert growths == [(1.05, start), (1.025, None)][:count]
 
 
 def test_a_stop_is_no_scattering(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, dense = [], found(False).dense
+    calls = []
 
     def check(*_: object, **__: object) -> CellPlacement:
         calls.append(1)
@@ -395,7 +396,7 @@ def test_a_stop_is_no_scattering(monkeypatch: pytest.MonkeyPatch) -> None:
         roomy().netlist,
         roomy().placement,
         roomy_core(),
-        dense=dense,
+        start=found(False).dense.placement,
         channel=CHANNEL,
         attempts=TWO,
         stopped=lambda: True,

@@ -187,7 +187,6 @@ def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) ->
         export.macro_locations(chip, chip.netlist, dataclasses.replace(chip.placement, placed=placed))
 
 
-@pytest.mark.slow
 def test_published_placements_come_back_bit_for_bit(tmp_path: Path, real: Callable[[str], Path]) -> None:
     floorplan = real("ariane133_ng45_68/floorplan.def.gz")
     design, _ = read_protobuf_def(real("ariane133_ng45_flat/netlist.pb.txt.gz"), floorplan)

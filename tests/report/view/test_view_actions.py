@@ -85,7 +85,6 @@ def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_pat
     assert watched.session.placement == watched.design.initial
 
 
-@pytest.mark.slow
 def test_a_policy_places_what_is_not_fixed_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.evaluation.test_policies import make_run
 

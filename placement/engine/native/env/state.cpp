@@ -95,7 +95,7 @@ void PlacementState::place(int row, int column) {
   }
   add_area(placed, 1.0);
   placed_[step_] = placed;
-  cells_[step_] = row * plan_->canvas.columns + column;
+  cells_[step_] = {row, column, macro.shape};
   ++step_;
   find_legal();
 }
@@ -128,8 +128,8 @@ void PlacementState::find_legal() {
   std::copy_n(plan_->free_cells.data() + shape * legal_.size(), legal_.size(), legal_.data());
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
-    const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int row = cells_[t] / canvas.columns, column = cells_[t] % canvas.columns;
+    const auto [row, column, other] = cells_[t];
+    const CellReach& reach = reach_of[other];
     block_cells(legal_.data(), words_, std::max(row - reach.below, 0), std::min(row + reach.above, canvas.rows - 1),
                 std::max(column - reach.left, 0), std::min(column + reach.right, canvas.columns - 1));
   }
@@ -223,8 +223,8 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   // The mask is careful by a pitch of the snapping grid: whatever it counts as met.
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
-    const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int columns = plan_->canvas.columns, up = row - cells_[t] / columns, across = column - cells_[t] % columns;
+    const CellReach& reach = reach_of[cells_[t].shape];
+    const int up = row - cells_[t].row, across = column - cells_[t].column;
     if (up >= -reach.below && up <= reach.above && across >= -reach.left && across <= reach.right) {
       *obstacle = placed_[t].node;
     }
@@ -265,10 +265,12 @@ void PlacementState::write_mask(std::uint8_t* mask, int stride) const {
   const Canvas& canvas = plan_->canvas;
   for (int row = 0; row < canvas.rows; ++row) {
     std::uint8_t* out = mask + static_cast<std::ptrdiff_t>(row) * stride;
-    for (int column = 0; column < canvas.columns; column += 8) {
-      const auto eight = static_cast<std::uint8_t>(legal_[row * words_ + column / 64] >> (column % 64));
-      std::memcpy(out + column, kSpread[eight].data(), std::min(8, canvas.columns - column));
-    }
+    const auto spread_at = [words = &legal_[row * words_]](int column) {
+      return kSpread[static_cast<std::uint8_t>(words[column / 64] >> (column % 64))].data();
+    };
+    int column = 0;
+    for (; column + 8 <= canvas.columns; column += 8) std::memcpy(out + column, spread_at(column), 8);
+    if (column < canvas.columns) std::memcpy(out + column, spread_at(column), canvas.columns - column);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <vector>
 
@@ -30,18 +31,19 @@ void require(bool fits) {
   if (!fits) throw nb::value_error("arrays of different lengths");
 }
 
-double wirelength_of(Floats x, Floats y, Integers net_start, Integers pin_node, Floats offset_x, Floats offset_y,
-                     Floats net_weight, Integers node_start, Integers node_pins, float per_gamma, FloatsOut gradient_x,
-                     FloatsOut gradient_y) {
-  const auto nodes = static_cast<std::int64_t>(gradient_x.size()), nets = static_cast<std::int64_t>(net_weight.size());
-  const auto pins = static_cast<std::int64_t>(pin_node.size());
-  require(gradient_y.size() == gradient_x.size() && static_cast<std::int64_t>(x.size()) == nodes + 1 &&
-          y.size() == x.size() && static_cast<std::int64_t>(node_start.size()) == nodes + 1 &&
-          static_cast<std::int64_t>(net_start.size()) == nets + 1 && net_start.data()[nets] == pins &&
-          static_cast<std::int64_t>(offset_x.size()) == pins && offset_y.size() == offset_x.size());
-  const Nets all{nodes, nets, net_start.data(), pin_node.data(), offset_x.data(), offset_y.data(), net_weight.data(),
-                 node_start.data(), node_pins.data()};
-  return weighted_average(all, x.data(), y.data(), per_gamma, gradient_x.data(), gradient_y.data());
+Wirelength wirelength_of(std::int64_t nodes, Integers net_start, Integers pin_node, Floats pin_x, Floats pin_y,
+                         Floats net_weight) {
+  const auto nets = static_cast<std::int64_t>(net_weight.size());
+  require(static_cast<std::int64_t>(net_start.size()) == nets + 1 && pin_x.size() == pin_node.size() &&
+          pin_y.size() == pin_node.size() && net_start.data()[nets] == static_cast<std::int64_t>(pin_node.size()));
+  return {nodes, nets, net_start.data(), pin_node.data(), pin_x.data(), pin_y.data(), net_weight.data()};
+}
+
+double gradient_of(const Wirelength& wirelength, Floats x, Floats y, float per_gamma, FloatsOut gradient_x,
+                   FloatsOut gradient_y) {
+  const auto nodes = static_cast<std::size_t>(wirelength.nodes());
+  require(x.size() == nodes && y.size() == nodes && gradient_x.size() == nodes && gradient_y.size() == nodes);
+  return wirelength.gradient(x.data(), y.data(), per_gamma, gradient_x.data(), gradient_y.data());
 }
 
 Rectangles rectangles(const Floats& x, const Floats& y, const Floats& half_width, const Floats& half_height,
@@ -53,6 +55,7 @@ Rectangles rectangles(const Floats& x, const Floats& y, const Floats& half_width
 
 template <class AnyMap>
 Bins bins_of(const AnyMap& map) {
+  if (map.shape(0) < 3 || map.shape(1) < 4) throw nb::value_error("fewer than 3 x 4 bins");
   return {static_cast<std::int64_t>(map.shape(0)), static_cast<std::int64_t>(map.shape(1))};
 }
 
@@ -66,6 +69,33 @@ void gather_from(Floats x, Floats y, Floats half_width, Floats half_height, Floa
           mean_y.size() == x.size());
   gather(rectangles(x, y, half_width, half_height, charge), charge.data(), bins_of(map_x), map_x.data(), map_y.data(),
          mean_x.data(), mean_y.data());
+}
+
+// Of arrays [2, nodes].
+void require_like(const Map& first, std::initializer_list<ConstMap> others) {
+  for (const ConstMap& other : others) require(other.shape(0) == first.shape(0) && other.shape(1) == first.shape(1));
+}
+
+double step_to(ConstMap major, ConstMap reference, ConstMap gradient, ConstMap low, ConstMap high, float step,
+               float carry, Map new_major, Map new_reference) {
+  require_like(new_major, {major, reference, gradient, low, high, ConstMap(new_reference)});
+  return nesterov_step(static_cast<std::int64_t>(new_major.size()), {major.data(), reference.data()}, gradient.data(),
+                       low.data(), high.data(), step, carry, {new_major.data(), new_reference.data()});
+}
+
+void precondition(ConstMap wirelength, ConstMap density, Floats pins, Floats area, float weight, Map gradient) {
+  require_like(gradient, {wirelength, density});
+  const auto nodes = static_cast<std::int64_t>(gradient.shape(1));
+  require(gradient.shape(0) == 2 && pins.size() == gradient.shape(1) && area.size() == pins.size());
+  for (const std::int64_t first : {std::int64_t{0}, nodes}) {
+    preconditioned(nodes, wirelength.data() + first, density.data() + first, pins.data(), area.data(), weight,
+                   gradient.data() + first);
+  }
+}
+
+double distance_between(ConstMap a, ConstMap b) {
+  require(a.shape(0) == b.shape(0) && a.shape(1) == b.shape(1));
+  return distance(static_cast<std::int64_t>(a.size()), a.data(), b.data());
 }
 
 nb::dict estimate_of(const route::Estimate& found, const route::Gcells& gcells) {
@@ -116,9 +146,15 @@ double tree_length(Floats x, Floats y) {
 
 NB_MODULE(_native, m) {
   m.doc() = "Inner sums of the electrostatic placer, the router, rows, and timing. Use them through placement.flat.";
-  m.def("weighted_average", &wirelength_of);
+  nb::class_<Wirelength>(m, "Wirelength")
+      .def("__init__", [](Wirelength* self, std::int64_t nodes, Integers start, Integers node, Floats x, Floats y,
+                          Floats weight) { new (self) Wirelength(wirelength_of(nodes, start, node, x, y, weight)); })
+      .def("gradient", &gradient_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
+  m.def("nesterov_step", &step_to);
+  m.def("preconditioned", &precondition);
+  m.def("distance", &distance_between);
   m.def("route", &route_nets, "x"_a, "y"_a, "start"_a, nb::kw_only(), "across"_a, "up"_a,
         "gcell_width"_a, "gcell_height"_a, "capacity"_a, "rounds"_a);
   m.def("tree_length", &tree_length, "x"_a, "y"_a);

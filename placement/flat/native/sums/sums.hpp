@@ -1,6 +1,7 @@
 // The inner sums of the electrostatic placer.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace placement::flat {
 
@@ -15,6 +16,7 @@ struct Rectangles {
   const float* half_height;    // [N]
 };
 
+// At least three across and four up.
 struct Bins {
   std::int64_t across, up;
 };
@@ -29,24 +31,52 @@ void gather(const Rectangles& rectangles, const float* charge, const Bins& bins,
 
 // Weighted-average wirelength and its gradient (Hsu, Chang, Balabanov: "TSV-aware analytical placement for 3D IC
 // designs", 2011), for all nets at once. Axis legend: N nodes, E nets, L net-pin incidences.
+class Wirelength {
+ public:
+  // net_start [E+1]; pin_node [L], of [0, N], where N is the origin: a fixed pin's offset is its position. pin_x, pin_y
+  // [L], offsets, µm; net_weight [E].
+  Wirelength(std::int64_t nodes, std::int64_t nets, const std::int32_t* net_start, const std::int32_t* pin_node,
+             const float* pin_x, const float* pin_y, const float* net_weight);
 
-// The nets as arrays. A fixed pin belongs to node N at the origin: its offset is its position.
-struct Nets {
-  std::int64_t nodes;             // N, without the one at the origin
-  std::int64_t nets;              // E
-  const std::int32_t* net_start;  // [E+1]
-  const std::int32_t* pin_node;   // [L], of [0, N]
-  const float* pin_offset_x;      // [L], µm
-  const float* pin_offset_y;      // [L], µm
-  const float* net_weight;        // [E]
-  const std::int32_t* node_start;  // [N+1]
-  const std::int32_t* node_pins;   // the incidences of each node
+  std::int64_t nodes() const { return nodes_; }
+
+  // Writes the gradient with respect to the nodes' positions x, y [N], µm, to gradient_x, gradient_y [N]. per_gamma:
+  // 1/µm. Returns the weighted half-perimeter wirelength, µm.
+  double gradient(const float* x, const float* y, float per_gamma, float* gradient_x, float* gradient_y) const;
+
+ private:
+  double along(int axis, const float* at, float per_gamma, float* gradient) const;
+
+  // Nets of one size lie side by side, the first pins of all lanes before the second ones.
+  struct NetBlock {
+    std::int64_t pins, lanes;
+  };
+  std::int64_t nodes_, most_pins_ = 0;
+  std::vector<NetBlock> blocks_;
+  std::vector<std::int32_t> node_;
+  std::vector<float> offset_[2], weight_;
 };
 
-// Writes the gradient of the weighted-average wirelength with respect to the nodes' positions.
-// x, y: [N+1], µm, the last one 0. per_gamma: 1/µm. gradient_x, gradient_y: [N].
-// Returns the weighted half-perimeter wirelength, µm.
-double weighted_average(const Nets& nets, const float* x, const float* y, float per_gamma, float* gradient_x,
-                        float* gradient_y);
+// Nesterov's method, coordinate by coordinate: arrays of `count` numbers.
+
+struct Iterate {
+  const float *major, *reference;
+};
+
+struct NewIterate {
+  float *major, *reference;
+};
+
+// One step of length `step` down a gradient at `from.reference`, with `carry` of it as momentum; coordinates are kept
+// in [low, high]. Returns the product of the gradient and the move of `major`.
+double nesterov_step(std::int64_t count, const Iterate& from, const float* gradient, const float* low,
+                     const float* high, float step, float carry, const NewIterate& to);
+
+// gradient = (wirelength + weight density) / max(pins + weight area, 1).
+void preconditioned(std::int64_t count, const float* wirelength, const float* density, const float* pins,
+                    const float* area, float weight, float* gradient);
+
+// The Euclidean one.
+double distance(std::int64_t count, const float* a, const float* b);
 
 }  // namespace placement::flat
