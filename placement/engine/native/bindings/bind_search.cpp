@@ -106,7 +106,7 @@ void bind_search(nb::module_& m) {
           "moves_soft"_a, "seed"_a)
       .def("set_mix", &Annealer::set_mix, "weights"_a)
       .def("run", &Annealer::run, "moves"_a, "temperature"_a, "most"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("set_clear", &Annealer::set_clear, "left"_a, "low"_a, "right"_a, "high"_a)
+      .def("grow_clear", &Annealer::grow_clear)
       .def(
           "replace_soft",
           [](Annealer& self, const std::string& soft_placer) {

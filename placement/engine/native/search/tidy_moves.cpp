@@ -92,7 +92,13 @@ void cut_run(std::vector<NodeMove>& line, Random& random) {
   line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-// A run on one line, its gaps closed.
+// Whether a macro may take the orientation of another one, of its size, and cover what it covered.
+bool may_turn(const MoveProposer& proposer, const NodeMove& at, const NodeMove& like) {
+  return swaps_sides(at.orientation) == swaps_sides(like.orientation) && proposer.width(at) == proposer.width(like) &&
+         proposer.height(at) == proposer.height(like) && proposer.design().constraints.allows(at.node, like.orientation);
+}
+
+// A run on one line, its gaps closed or its macros of one size turned alike.
 bool tidy_run(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   const bool across = random.below(2) != 0, low = random.below(2) != 0;
@@ -103,11 +109,13 @@ bool tidy_run(MoveProposer& proposer, Random& random) {
   const auto edge = [&](const NodeMove& at) {
     return along(at, !across) + (low ? -0.5 : 0.5) * length(proposer, at, !across);
   };
-  const double to = edge(line[random.below(static_cast<std::uint32_t>(line.size()))]);
-  const bool closes = random.below(2) != 0;
+  const NodeMove like = line[random.below(static_cast<std::uint32_t>(line.size()))];
+  const double to = edge(like);
+  const bool closes = random.below(2) != 0, turns = random.below(2) != 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     NodeMove at = line[i];
     (across ? at.y : at.x) += to - edge(at);
+    if (turns && may_turn(proposer, at, like)) at.orientation = like.orientation;
     if (closes && i > 0) {
       const NodeMove& before = proposer.proposal.back();
       (across ? at.x : at.y) = along(before, across) + (length(proposer, before, across) + length(proposer, at, across)) / 2 +
