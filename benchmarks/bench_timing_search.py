@@ -143,12 +143,12 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def one_run(name: str, timing: float, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     """The figures of one search, from the folder if they are there."""
-    stem = given.out / f"{Path(name).name}-{given.seconds:g}-{seed}-{timing:g}"
-    kept, plc, design = stem.with_suffix(".json"), stem.with_suffix(".plc"), load(name)
+    stem = f"{Path(name).name}-{given.seconds:g}-{seed}-{timing:g}"
+    kept, plc, search_record = (given.out / f"{stem}.{kind}" for kind in ("json", "plc", "search.json"))
     if kept.is_file():
         known: dict[str, Any] = json.loads(kept.read_text())
         return known
-    search_record = stem.with_suffix(".search.json")
+    design = load(name)
     if not search_record.is_file():
         placement, took = searched(name, timing, seed, given)
         write_placement(plc, design, placement, comments=[f"bench_timing_search, timing {timing:g}, seed {seed}"])
@@ -157,7 +157,7 @@ def one_run(name: str, timing: float, seed: int, given: argparse.Namespace) -> d
     figures = judged(name, placement, given) | json.loads(search_record.read_text())
     figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     write_whole(kept, json.dumps(figures, indent=1) + "\n")
-    print(f"{stem.name}: wns {figures['wns']:.0f}, tns {figures['tns']:.0f}, wirelength {figures['wirelength']:.0f}")
+    print(f"{stem}: wns {figures['wns']:.0f}, tns {figures['tns']:.0f}, wirelength {figures['wirelength']:.0f}")
     return figures
 
 
