@@ -116,13 +116,11 @@ def _kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.nda
     That is the halo, or half the design's spacing if that is more.
     """
     hard = design.netlist.hard
-    turned = (placement.orientation[hard] >= 4)[:, None]
-    sides = np.stack([design.netlist.width[hard], design.netlist.height[hard]], axis=1)
-    halo = np.maximum(design.constraints.halo[hard], design.constraints.spacing / 2)
-    half = np.where(turned, sides[:, ::-1], sides) / 2 + np.where(turned, halo[:, ::-1], halo)
+    half = np.stack(design.netlist.sides(placement.orientation), axis=1)[hard] / 2
+    halo = np.maximum(design.constraints.turned_halo(placement.orientation)[hard], design.constraints.spacing / 2)
     centre = np.stack([placement.x[hard], placement.y[hard]], axis=1)
     size = np.array([design.canvas.width, design.canvas.height])
-    return np.clip(centre - half, 0, size), np.clip(centre + half, 0, size)
+    return np.clip(centre - half - halo[:, :2], 0, size), np.clip(centre + half + halo[:, 2:], 0, size)
 
 
 def _lines(low: np.ndarray, high: np.ndarray, end: float) -> np.ndarray:

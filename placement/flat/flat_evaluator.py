@@ -99,7 +99,8 @@ class FlatEvaluator:
 
         Args:
             placement: of the clustered design; its hard macros are read.
-            near: the evaluation of a placement that differs little; its cells are where these begin, which is quick.
+            near: the evaluation of a placement whose macros are little moved; its cells are where these begin, which is
+                quick. Cells then stay on the sides of the macros where they are.
             report: is called after every ten iterations with the number of the stage, less than `STAGES`, and its
                 progress.
             stopped: is called as often, but not while clusters are annealed, which takes seconds; once it returns True,

@@ -27,6 +27,13 @@ double notch(double gap, double channel) {
   return gap <= 0 || gap >= channel ? 0.0 : std::min(gap, channel - gap) / (channel / 2);
 }
 
+// The halo with each side at least as wide.
+Halo at_least(const Halo& halo, double side) {
+  const double left = std::max(halo.left(), side), right = std::max(halo.right(), side);
+  const double low = std::max(halo.low(), side), high = std::max(halo.high(), side);
+  return {(left + right) / 2, (low + high) / 2, (right - left) / 2, (high - low) / 2};
+}
+
 }  // namespace
 
 Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nodes(), -1) {
@@ -42,7 +49,8 @@ Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nod
     size_.push_back(sizes.emplace(std::make_pair(width, height), static_cast<int>(sizes.size())).first->second);
     bank_.push_back(design.bank.empty() ? -1 : design.bank[node]);
     if (bank_.back() >= 0) ++banks[bank_.back()];
-    halo = std::max({halo, design.constraints.halo_across(node, 0), design.constraints.halo_up(node, 0), design.spacing / 2});
+    const Halo own = design.constraints.halo_of(node, 0);
+    halo = std::max({halo, own.left(), own.right(), own.low(), own.high(), design.spacing / 2});
   }
   const int count = static_cast<int>(macros_.size());
   channel_ = count > 0 ? std::min(kWidestChannel, kMostOfSide * shorter / count) : kWidestChannel;
@@ -80,8 +88,9 @@ std::vector<Sides> Tidiness::taken() const {
   std::vector<Sides> all;
   for (std::size_t i = 0; i < macros_.size(); ++i) {
     const Macro& macro = macros_[i];
-    const double half_width = macro.half_width + macro.halo_x, half_height = macro.half_height + macro.halo_y;
-    if (std::isfinite(x_[i])) all.push_back({macro.x - half_width, macro.y - half_height, macro.x + half_width, macro.y + half_height});
+    const double half_width = macro.half_width + macro.halo.x, half_height = macro.half_height + macro.halo.y;
+    const double x = macro.x + macro.halo.shift_x, y = macro.y + macro.halo.shift_y;
+    if (std::isfinite(x_[i])) all.push_back({x - half_width, y - half_height, x + half_width, y + half_height});
   }
   return all;
 }
@@ -151,11 +160,9 @@ void Tidiness::put(int index, const Macro& macro) {
 void Tidiness::add(int node, double x, double y, std::int8_t orientation) {
   const int index = index_of_[node];
   if (index < 0) return;
-  const Constraints& kept = design_.constraints;
   Macro macro = {x, y, design_.width_of(node, orientation) / 2, design_.height_of(node, orientation) / 2,
-                 std::max(kept.halo_across(node, orientation), design_.spacing / 2),
-                 std::max(kept.halo_up(node, orientation), design_.spacing / 2), bank_[index], size_[index], orientation,
-                 own_side_[index]};
+                 at_least(design_.constraints.halo_of(node, orientation), design_.spacing / 2), bank_[index], size_[index],
+                 orientation, own_side_[index]};
   if (macro.side >= 0) {
     const auto& turn = kTurn[orientation];
     const double dx = macro.side == 0 ? -1 : macro.side == 1 ? 1 : 0, dy = macro.side == 2 ? -1 : macro.side == 3 ? 1 : 0;
@@ -190,7 +197,8 @@ void Tidiness::count_with_others(int index, int sign) {
     const Macro& at = macros_[other];
     const double across = std::abs(macro.x - at.x) - (macro.half_width + at.half_width);
     const double up = std::abs(macro.y - at.y) - (macro.half_height + at.half_height);
-    const double beyond_x = across - (macro.halo_x + at.halo_x), beyond_y = up - (macro.halo_y + at.halo_y);
+    const double beyond_x = across - (macro.x <= at.x ? halos_across(macro.halo, at.halo) : halos_across(at.halo, macro.halo));
+    const double beyond_y = up - (macro.y <= at.y ? halos_up(macro.halo, at.halo) : halos_up(at.halo, macro.halo));
     if (up < -kLengthTolerance && across >= -kLengthTolerance && beyond_x < channel_) {
       count_pair(index, other, true, beyond_x, -up, sign);
     } else if (across < -kLengthTolerance && up >= -kLengthTolerance && beyond_y < channel_) {
@@ -235,16 +243,19 @@ void Tidiness::count_alone(int index, int sign) {
   const double width = design_.canvas.width, height = design_.canvas.height;
   const double to[4] = {macro.x - macro.half_width, width - macro.x - macro.half_width,
                         macro.y - macro.half_height, height - macro.y - macro.half_height};
+  const Halo& halo = macro.halo;
+  const double kept[4] = {halo.left(), halo.right(), halo.low(), halo.high()};
   for (int side = 0; side < 4; ++side) {
-    const double beyond = to[side] - (side < 2 ? macro.halo_x : macro.halo_y);
+    const double beyond = to[side] - kept[side];
     sums_.notches += sign * quanta(notch(beyond, channel_));
     if (macro.side == side && beyond < channel_) change(counters_[index].facing, sign, sums_.facing);
   }
   const double nearest = std::max(0.0, std::min({to[0], to[1], to[2], to[3]}));
   sums_.inward += sign * quanta(nearest / (std::min(width, height) / 2));
-  const double half_width = macro.half_width + macro.halo_x, half_height = macro.half_height + macro.halo_y;
-  const double in_x = std::min(macro.x + half_width, clear_.right) - std::max(macro.x - half_width, clear_.left);
-  const double in_y = std::min(macro.y + half_height, clear_.high) - std::max(macro.y - half_height, clear_.low);
+  const double half_width = macro.half_width + halo.x, half_height = macro.half_height + halo.y;
+  const double x = macro.x + halo.shift_x, y = macro.y + halo.shift_y;
+  const double in_x = std::min(x + half_width, clear_.right) - std::max(x - half_width, clear_.left);
+  const double in_y = std::min(y + half_height, clear_.high) - std::max(y - half_height, clear_.low);
   if (in_x > 0 && in_y > 0) sums_.in_clear += sign * quanta(std::min(in_x / (2 * half_width), in_y / (2 * half_height)));
   const auto near = [&](int side) { return to[side] < channel_; };
   sums_.corners += sign * ((near(0) || near(1)) && (near(2) || near(3)));

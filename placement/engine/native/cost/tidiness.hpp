@@ -51,7 +51,8 @@ class Tidiness {
 
  private:
   struct Macro {
-    double x, y, half_width, half_height, halo_x, halo_y;  // µm
+    double x, y, half_width, half_height;  // µm
+    Halo halo;                             // or half the spacing, where that is more
     std::int32_t bank, size;
     std::int8_t orientation, side;  // side that the pins are on in that orientation: 0 left, 1 right, 2 low, 3 high; −1 none
   };

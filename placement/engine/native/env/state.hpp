@@ -80,7 +80,6 @@ class PlacementState {
   void find_legal();
   void find_legal_off_grid();
   HardBox placed_box(int t) const;
-  std::pair<double, double> reach_of(const MacroToPlace& macro, const MacroToPlace& other) const;
   void add_area(const Obstacle& macro, double sign);
   void show(std::size_t cell) {
     shown_[cell] = static_cast<float>(std::min(occupancy_[cell], 1.0));

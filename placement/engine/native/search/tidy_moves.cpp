@@ -47,8 +47,9 @@ bool tidy_align(MoveProposer& proposer, Random& random) {
   const double half = length(proposer, from, !across) / 2, half_beside = length(proposer, beside, !across) / 2;
   const double step = random.below(2) != 0 ? half_beside - half : half - half_beside;
   const bool closes = random.below(2) != 0;
+  const bool is_first = std::signbit(along(from, across) - along(beside, across));  // left of the other, or below it
   const double apart = (length(proposer, from, across) + length(proposer, beside, across)) / 2 +
-                       proposer.legal().gap(from, beside, across);
+                       (is_first ? proposer.legal().gap(from, beside, across) : proposer.legal().gap(beside, from, across));
   return proposer.add_legal(from, 1, [&](NodeMove& to) {
     (across ? to.y : to.x) = along(beside, !across) + step;
     if (closes) (across ? to.x : to.y) = along(beside, across) + std::copysign(apart, along(from, across) - along(beside, across));
