@@ -49,7 +49,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),
     "learning rate / 3": ("ppo.learning_rate=1e-3",),
     "no entropy bonus": ("ppo.entropy_coefficient=0",),
-    "entropy bonus stays": ("ppo.final_entropy_fraction=1",),
+    "learning rate and entropy bonus stay": ("ppo.final_fraction=1",),
     "entropy bonus × 3": ("ppo.entropy_coefficient=0.03",),
     "all of the samples": ("ppo.sample_fraction=1",),
     "a quarter of the samples": ("ppo.sample_fraction=0.25",),

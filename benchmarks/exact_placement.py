@@ -56,12 +56,12 @@ def _by_cp_sat(cp_model: Any, boxes: Boxes, seconds: float) -> bool | None:
         intervals.append([model.new_fixed_size_interval_var(own[box], sizes[axis][box], "") for box in range(count)])
     model.add_no_overlap_2d(*intervals)  # follows from what is below, but is seen sooner
     pairs = boxes.pairs()
-    gaps = boxes.needed(*pairs)
+    gaps = boxes.between(*pairs), boxes.between(*pairs[::-1])  # the first one lower, and the second one
     for pair, (first, second) in enumerate(pairs.T.tolist()):
         sides = []
-        for axis, gap in enumerate(gaps):
-            apart = math.floor(float(gap[pair]) * UNITS)
-            for one, other in ((first, second), (second, first)):
+        for axis in range(2):
+            for (one, other), gap in zip(((first, second), (second, first)), gaps, strict=True):
+                apart = math.floor(float(gap[axis][pair]) * UNITS)
                 chosen = model.new_bool_var("")
                 model.add(corners[axis][other] >= corners[axis][one] + sizes[axis][one] + apart).only_enforce_if(chosen)
                 sides.append(chosen)

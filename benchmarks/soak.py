@@ -62,7 +62,7 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "minibatch_size": options.minibatch,
         "learning_rate": options.learning_rate,
         "entropy_coefficient": options.entropy,
-        "final_entropy_fraction": 1.0,
+        "final_fraction": 1.0,
     }
     return {
         "design": [options.design],

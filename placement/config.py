@@ -217,7 +217,6 @@ class PolicyConfig(Settings, group="policy."):
         node_width: width of node and edge embeddings
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
-        location_frequencies: cosines per axis of the location head
         wire_bias: preference for little added wire
         edge_bias: preference for cells near the canvas edge
         whitespace_bias: preference for abutting other macros or the edge
@@ -232,7 +231,6 @@ class PolicyConfig(Settings, group="policy."):
     node_width: Count = 32
     rounds: Count = 3
     grid_width: Count = 16
-    location_frequencies: Count = 8
     wire_bias: float = 0.0
     edge_bias: float = 0.0
     whitespace_bias: float = 0.0
@@ -253,10 +251,9 @@ class PPOConfig(Settings, group="ppo."):
         sample_fraction: share of the samples that an epoch draws
         minibatch_size: samples (steps) per gradient step; divisible by the number of devices
         learning_rate: initial learning rate of Adam
-        final_learning_rate_fraction: share of the learning rate at the last iteration (linear decay)
         clip: ε of the clipped importance ratio
         entropy_coefficient: initial weight of the entropy bonus
-        final_entropy_fraction: share of the entropy coefficient at the last iteration (linear decay)
+        final_fraction: share of the learning rate and of the entropy coefficient at the last iteration (linear decay)
         max_gradient_norm: global norm that gradients are clipped to
         gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the return minus the baseline
     """
@@ -267,10 +264,9 @@ class PPOConfig(Settings, group="ppo."):
     sample_fraction: Annotated[float, Rule("above 0 and at most 1", lambda value: 0 < value <= 1)] = 0.5
     minibatch_size: Count = 240
     learning_rate: Positive = 3e-3
-    final_learning_rate_fraction: Share = 0.1
     clip: Positive = 0.2
     entropy_coefficient: Amount = 0.01
-    final_entropy_fraction: Share = 0.1
+    final_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 0.95
 
@@ -426,6 +422,39 @@ class TrainConfig(Settings):
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seeded(Settings):
+    """What is drawn at random.
+
+    Attributes:
+        seed: random seed
+    """
+
+    seed: Seed = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutputSettings(Settings):
+    """The output of commands that replace nothing by themselves.
+
+    Attributes:
+        force: replace what is there; other files of a design's folder stay
+    """
+
+    force: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GivenPlacement(Settings):
+    """The placement of these commands.
+
+    Attributes:
+        placement: .plc or .def file; null: the design's own placement
+    """
+
+    placement: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,8 @@ class AnnealConfig(Settings, group="anneal."):
         rotate: also try orientations that swap width and height
         spacing: µm between hard macros, and to blockages; null: what the import chose for cells to fit between them
         blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
-        tidy: share of the cost that straightening the macros at the end may add; null: they are not straightened
+        tidy: share of the cost that straightening the macros at the end may add, and by which tidiness is weighed
+            before; null: neither
         grid: µm, of hard macros' lower left corners at the end; 0: none
 
     Example:

@@ -83,9 +83,9 @@ class Annealer:
         """
         self._native.run(moves, temperature, most)
 
-    def set_clear(self, rectangle: tuple[float, float, float, float]) -> None:
-        """Has tidiness count macros in a rectangle: left, low, right, high, µm; the best so far is forgotten."""
-        self._native.set_clear(*rectangle)
+    def grow_clear(self) -> None:
+        """Has tidiness count macros in the largest empty rectangle and a strip beside it; forgets the best so far."""
+        self._native.grow_clear()
 
     def replace_soft(self) -> bool:
         """Has the soft placer place all soft macros, and keeps that only if it is cheaper; returns whether it is."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from placement.engine import _native
@@ -37,12 +37,14 @@ class Boxes(NamedTuple):
     Attributes:
         movable: M.
         low, high: float64 [2, M], limits of the centre of each movable box, across and up.
-        halo: float64 [2, B], of each box across and up; -inf for obstacles other than macros.
+        halo: float64 [2, B], half the sum of opposite sides, across and up; -inf for obstacles other than macros.
         spacing: float64 [2, B], of each box; two boxes keep the lesser of theirs, or the sum of their halos.
         concerns: bool [M, B], whether a movable box keeps clear of another box.
         has_regions: whether the limits are those of regions, too.
         channel: float64 [2, B], the least gap to each box, across and up, that is no abutment; 0: any gap. Two boxes
             keep the lesser of theirs.
+        shift: float64 [2, B], how far the middle of each box with its halo is from the box's own, across and up; None:
+            opposite sides of all halos are equal.
         edges: float64 [2, 4, M], on each axis two intervals near the canvas's edges without centres of movable boxes.
     """
 
@@ -57,6 +59,7 @@ class Boxes(NamedTuple):
     spacing: np.ndarray
     concerns: np.ndarray
     has_regions: bool
+    shift: np.ndarray | None = None
     channel: np.ndarray | None = None
     edges: np.ndarray | None = None
 
@@ -95,29 +98,67 @@ class Boxes(NamedTuple):
             np.abs(self.y[first] - self.y[second]) - (self.height[first] + self.height[second]) / 2,
         )
 
-    def overlaps(self, pairs: np.ndarray, needed: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Whether the boxes of each pair are nearer on both axes than `needed`, bool."""
+    def overlaps(self, pairs: np.ndarray, needed: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+        """Whether the boxes of each pair are nearer on both axes than they may be, bool.
+
+        `needed`: what they need, where that is known, unless halos make it depend on where they are.
+        """
+        needed = self.needed(*pairs) if needed is None or self.shift is not None else needed
         gap_x, gap_y = self.gaps(pairs)
         return (gap_x < needed[0] - TOLERANCE) & (gap_y < needed[1] - TOLERANCE)
 
-    def some(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> Boxes:
-        """Some of the movable boxes, int [K]; all others are obstacles at their `centres` (float64 [M] each)."""
+    def others(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """All boxes but some movable ones (int [K]): those around them, int [·], and those farther away, int [·].
+
+        Around them is what is near to where they are and to their `centres` (float64 [M] each).
+        """
         now = self.moved_to(*centres)
         others = np.setdiff1d(np.arange(len(self.x)), movers)
+        around = np.ones(len(others), dtype=bool)
+        for (start, size), (at, _), spacing, halo in zip(self.axes, now.axes, self.spacing, self.halo, strict=True):
+            places = np.stack([start[movers], at[movers]])
+            gap = max(spacing[movers].max(), 2 * (halo[movers].max() + halo.max()))
+            margin = size[movers].max() / 2 + gap + _near(self)
+            reach = size[others] / 2 + margin
+            around &= (at[others] + reach > places.min()) & (at[others] - reach < places.max())
+        return others[around], others[~around]
+
+    def some(
+        self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray], others: np.ndarray | None = None
+    ) -> Boxes:
+        """Some of the movable boxes, int [K]; `others` (int [·], default: all) are obstacles at their `centres`."""
+        now = self.moved_to(*centres)
+        others = np.setdiff1d(np.arange(len(self.x)), movers) if others is None else others
         every = np.concatenate([movers, others])
         x, y = (np.concatenate([start[movers], at[others]]) for start, at in ((self.x, now.x), (self.y, now.y)))
         kept = {name: getattr(self, name)[:, movers] for name in ("low", "high")}
         kept |= {name: getattr(self, name)[:, every] for name in ("halo", "spacing")}
         kept |= {name: getattr(self, name)[every] for name in ("width", "height")}
+        kept["shift"] = None if self.shift is None else self.shift[:, every]
         return self._replace(x=x, y=y, movable=len(movers), concerns=self.concerns[np.ix_(movers, every)], **kept)
 
     def needed(self, first: np.ndarray | int, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The gaps across and up of which boxes must keep one; float64 of the indices' shape."""
+        """The gaps across and up of which boxes, where they are, must keep one; float64 of the indices' shape."""
+        if self.shift is None:
+            return self.between(first, second)
+        ways = zip(self.axes, self.between(first, second), self.between(second, first), strict=True)
+        across, up = (np.where(at[first] <= at[second], one, other) for (at, _), one, other in ways)
+        return across, up
+
+    def between(self, low: np.ndarray | int, high: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
+        """The same where `low` are left of `high`, or below them."""
         across, up = (
-            np.maximum(np.minimum(spacing[first], spacing[second]), halo[first] + halo[second])
-            for spacing, halo in zip(self.spacing, self.halo, strict=True)
+            np.maximum(np.minimum(spacing[low], spacing[high]), halos)
+            for spacing, halos in zip(self.spacing, self.halos_between(low, high), strict=True)
         )
         return across, up
+
+    def halos_between(self, low: np.ndarray | int, high: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
+        """What halos alone need, where `low` are left of `high`, or below them."""
+        across, up = (halo[low] + halo[high] for halo in self.halo)
+        if self.shift is None:
+            return across, up
+        return across + (self.shift[0][low] - self.shift[0][high]), up + (self.shift[1][low] - self.shift[1][high])
 
 
 def tightened(boxes: Boxes, centres: Centres) -> Centres:
@@ -126,7 +167,7 @@ def tightened(boxes: Boxes, centres: Centres) -> Centres:
     Only boxes that would meet otherwise are held: first those that are near each other, then those that met.
     """
     now, pairs = boxes.moved_to(*centres), boxes.pairs()
-    needed_x, needed_y = boxes.needed(*pairs)
+    needed_x, needed_y = now.needed(*pairs)
     gap_x, gap_y = now.gaps(pairs)
     can_x, can_y = gap_x >= needed_x - 2 * TOLERANCE, gap_y >= needed_y - 2 * TOLERANCE
     wish_x, wish_y = boxes.gaps(pairs)  # on the axis on which they were apart at first, if they still are
@@ -154,10 +195,10 @@ def in_order(boxes: Boxes, begin: Boxes | None = None) -> Centres | None:
     overlap on the other axis. None where that does not end.
     """
     pairs = boxes.pairs()
-    needed_x, needed_y = boxes.needed(*pairs)
     if begin is None:
         # A macro's order among the others is that of the nearest position in its regions.
         begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
+    needed_x, needed_y = begin.needed(*pairs)
     wish_x, wish_y = begin.gaps(pairs)
     on_x = wish_x >= wish_y
     active = np.maximum(wish_x, wish_y) < np.maximum(needed_x, needed_y) + _near(boxes)
@@ -183,7 +224,7 @@ def in_order(boxes: Boxes, begin: Boxes | None = None) -> Centres | None:
 def _both_axes(boxes: Boxes, now: Boxes, pairs: np.ndarray, on_x: np.ndarray, *, breakable: bool) -> Centres | None:
     """Centres that keep the order of `now` on the axis chosen for each pair, and are nearest to `boxes`."""
     found = []
-    needed = boxes.needed(*pairs)
+    needed = now.needed(*pairs)
     for axis, chosen in enumerate((on_x, ~on_x)):
         (start, size), (at, _) = boxes.axes[axis], now.axes[axis]
         held = _Axis(at, start, size, boxes.low[axis], boxes.high[axis], boxes.movable)
@@ -236,7 +277,8 @@ def _least_moves(axis: _Axis, pairs: np.ndarray, needed: np.ndarray, breakable: 
     matrix = coo_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape).tocsr()
     if (axis.low > axis.high).any():
         return None
-    limits = [*zip(axis.low, axis.high, strict=True), *[(0, None)] * (count + overlaps)]
+    free = np.full(count + overlaps, np.inf)
+    limits = Bounds(np.append(axis.low, np.zeros(len(free))), np.append(axis.high, free))
     price = np.repeat([0.0, 1.0, PRICE], [count, count, overlaps])
-    solved = linprog(price, A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
+    solved = milp(price, constraints=LinearConstraint(matrix, ub=bound), bounds=limits)  # a linear program
     return solved.x[:count] if solved.status == 0 else None

@@ -19,7 +19,7 @@ def onto_edges(
 ) -> Placement:
     """`placement` with each movable hard macro that is nearer to an edge of the core than cells need moved onto it.
 
-    They need `spacing` less the halo of the other macro. A macro that would not be legal on the edge stays.
+    They need `spacing` less the halo of the other macro on that side. A macro that would not be legal there stays.
 
     Args:
         design: whose placement it is.
@@ -28,13 +28,13 @@ def onto_edges(
         blockages: as of `legalise`.
     """
     width, height = design.netlist.sides(placement.orientation)
-    halo = design.constraints.sides(placement.orientation)
+    halo = design.constraints.turned_halo(placement.orientation)
     for node in design.placing_order.tolist():
         for axis, (size, end) in enumerate(((width, design.canvas.width), (height, design.canvas.height))):
             at = (placement.x, placement.y)[axis]
             low, high = at[node] - size[node] / 2, end - at[node] - size[node] / 2
-            gap, step = (low, -low) if low <= high else (high, high)
-            if not TOLERANCE < gap < spacing - halo[axis][node]:
+            gap, step, side = (low, -low, axis) if low <= high else (high, high, axis + 2)
+            if not TOLERANCE < gap < spacing - halo[node, side]:
                 continue
             x, y = placement.x[node] + (1 - axis) * step, placement.y[node] + axis * step
             moved = placement.moved(np.array([node]), np.array([x]), np.array([y]))

@@ -37,13 +37,13 @@ def packed_exactly(boxes: Boxes, *, seconds: float) -> Centres | None:
         return None
     reach = boxes.low.min(), boxes.high.max()
     big = 2 * (reach[1] - reach[0]) + float(boxes.width.max() + boxes.height.max())
-    needed = boxes.needed(*pairs)
+    first_low, second_low = boxes.between(*pairs), boxes.between(*pairs[::-1])
     entries, least = list[tuple[int, int, float]](), list[float]()
     row, choices = 0, 4 * pairs.shape[1]
     for pair, (first, second) in enumerate(pairs.T.tolist()):
-        for axis, ((at, size), gap) in enumerate(zip(boxes.axes, needed, strict=True)):
-            apart = (size[first] + size[second]) / 2 + gap[pair]
-            for side, (low, high) in enumerate(((first, second), (second, first))):
+        for axis, (at, size) in enumerate(boxes.axes):
+            for side, (low, high, needed) in enumerate(((first, second, first_low), (second, first, second_low))):
+                apart = (size[first] + size[second]) / 2 + needed[axis][pair]
                 # at[high] - at[low] + big · (1 - chosen) >= apart
                 bound = apart - big
                 for box, sign in ((high, 1.0), (low, -1.0)):

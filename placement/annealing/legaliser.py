@@ -8,7 +8,7 @@ searched for, and at last, of few macros, an exact solution. Axis legend: as in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -148,9 +148,10 @@ def _need_more_than_there_is(boxes: Boxes) -> bool:
     if count == 0:
         return False
     spacing = np.broadcast_to(boxes.spacing[:, :count].min(axis=1, keepdims=True) / 2, (2, count))
-    for around in (spacing, boxes.halo[:, :count]):
+    shift = np.zeros((2, count)) if boxes.shift is None else boxes.shift[:, :count]
+    for around, aside in ((spacing, 0.0 * shift), (boxes.halo[:, :count], shift)):
         half = np.stack([size[:count] for _, size in boxes.axes]) / 2 + around
-        room = (boxes.high + half).max(axis=1) - (boxes.low - half).min(axis=1)
+        room = (boxes.high + aside + half).max(axis=1) - (boxes.low + aside - half).min(axis=1)
         if (4 * half.prod(axis=0)).sum() > room.prod() * (1 + TOLERANCE):
             return True
     return False
@@ -189,7 +190,7 @@ def _packed(boxes: Boxes) -> Centres | None:
     concerns[:movable] = boxes.concerns
     concerns[:, :movable] = boxes.concerns.T
     limits, apart = [], []
-    needed = boxes.needed(every[:, None], every)
+    needed = boxes.between(every, every[:, None])  # of each box (row) and one left of it or below
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
@@ -234,9 +235,15 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
         [np.abs(centres[0] - centres[0][one]) + np.abs(centres[1] - centres[1][one]) for one in taken], axis=0
     )
     movers = np.argsort(away, kind="stable")[: len(taken) + MOST_AROUND]
-    tight = tightened(boxes.some(movers, centres), (centres[0][movers], centres[1][movers]))
-    x, y = (axis.copy() for axis in centres)
-    x[movers], y[movers] = tight
+    around, beyond = boxes.others(movers, centres)
+    for others in (around, None):
+        tight = tightened(boxes.some(movers, centres, others), (centres[0][movers], centres[1][movers]))
+        x, y = (axis.copy() for axis in centres)
+        x[movers], y[movers] = tight
+        pairs = np.stack([np.repeat(movers, len(beyond)), np.tile(beyond, len(movers))])
+        pairs, now = pairs[:, boxes.concerns[*pairs]], boxes.moved_to(x, y)
+        if not now.overlaps(pairs).any():
+            break
     return x, y
 
 
@@ -252,7 +259,7 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
     """Orders in which macros take positions: by conflicts, by area, from each side."""
     count, pairs = boxes.movable, boxes.pairs()
     x, y, area = boxes.x[:count], boxes.y[:count], (boxes.width * boxes.height)[:count]
-    overlapping = pairs[:, boxes.overlaps(pairs, boxes.needed(*pairs))].ravel()
+    overlapping = pairs[:, boxes.overlaps(pairs)].ravel()
     beyond = np.zeros(count, dtype=bool)  # the canvas or the macro's regions
     for at, low, high in zip((x, y), boxes.low, boxes.high, strict=True):
         beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
@@ -282,20 +289,44 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, 
 
 def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple[float, float] | None:
     """The free position nearest to where a box was, the boxes `at` (int [·]) being where they are `now`."""
-    reach_x, reach_y = (
-        (size[at] + size[index]) / 2 + gap for (_, size), gap in zip(now.axes, boxes.needed(index, at), strict=True)
-    )
+    centre = np.stack([now.x[at], now.y[at]])
+    half = np.stack([(size[at] + size[index]) / 2 for _, size in now.axes])
+    low_gap = np.stack(boxes.between(index, at))
+    high_gap = low_gap if boxes.shift is None else np.stack(boxes.between(at, index))
+    taken = [np.concatenate([centre - half - low_gap, centre + half + high_gap])]
+    if boxes.channel is not None and boxes.edges is not None:
+        halos = np.stack([boxes.halos_between(index, at), boxes.halos_between(at, index)])
+        abut = half + np.maximum(halos, 0.0)
+        wide = half + np.minimum(boxes.channel[:, at], boxes.channel[:, index, None])
+        taken += [*_channels(centre, half, abut, wide), *_bands(boxes.edges[:, :, index])]
     start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
-    places = (start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
-    if boxes.channel is None or boxes.edges is None:
-        return _native.nearest_legal_position(*places)
-    facing = [(size[at] + size[index]) / 2 for _, size in now.axes]
-    halos = [np.maximum(halo[at] + halo[index], 0.0) for halo in boxes.halo]
-    abut = [half + halo for half, halo in zip(facing, halos, strict=True)]
-    wide = [half + np.minimum(widths[at], widths[index]) for half, widths in zip(facing, boxes.channel, strict=True)]
-    return _native.nearest_legal_position(
-        *places, channels=[*facing, *abut, *wide], edges=boxes.edges[:, :, index].tolist()
-    )
+    return _native.nearest_legal_position(start, tuple(low), tuple(high), *np.concatenate(taken, axis=1))
+
+
+def _channels(centre: np.ndarray, half: np.ndarray, abut: np.ndarray, wide: np.ndarray) -> Iterator[np.ndarray]:
+    """Where a centre breaks the channel rule beside boxes, float64 [4, ·] each: left, low, right, high.
+
+    Args:
+        centre: of the boxes, [2, ·], as all others.
+        half: distances from it at which two boxes face each other.
+        abut: distances at which they abut, [2 (before and after it), 2, ·].
+        wide: distances at which they leave a channel.
+    """
+    for axis in range(2):
+        for sign, near in ((-1, abut[0, axis]), (1, abut[1, axis])):
+            gap = np.flatnonzero(wide[axis] > near + TOLERANCE)
+            ends = centre[axis, gap] + sign * np.stack([near[gap], wide[axis, gap]])
+            band = np.stack([centre - half, centre + half])[:, :, gap]  # [2 (low, high), 2 (x, y), ·]
+            band[:, axis] = np.sort(ends, axis=0)
+            yield band.reshape(4, -1)
+
+
+def _bands(edges: np.ndarray) -> Iterator[np.ndarray]:
+    """The intervals of `Boxes.edges` of one box, float64 [2, 4], as left, low, right, high, [4, 2] for each axis."""
+    for axis in range(2):
+        band = np.repeat([[[-np.inf]], [[np.inf]]], 2, axis=1).repeat(2, axis=2)
+        band[:, axis] = edges[axis].reshape(2, 2).T
+        yield band.reshape(4, -1)
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:
@@ -331,8 +362,9 @@ def boxes_of(
     low, high = centres - sides / 2, centres + sides / 2
     size = sides[:, movable]
     corners = np.concatenate([np.concatenate([low[:, fixed], high[:, fixed]]).T, areas])
-    halos = np.stack(design.constraints.sides(placement.orientation))
-    halo = np.concatenate([halos[:, movable], halos[:, fixed], np.full((2, len(areas)), -np.inf)], axis=1)
+    sides_kept = design.constraints.turned_halo(placement.orientation).T.reshape(2, 2, -1)  # [low or high, axis, N]
+    halos = np.full((2, 2, len(movable) + len(fixed) + len(areas)), -np.inf)
+    halos[..., : len(movable) + len(fixed)] = sides_kept[..., np.concatenate([movable, fixed])]
     kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
@@ -352,7 +384,7 @@ def boxes_of(
         last[axis], first[axis] = (edge + size[axis] / 2 for edge in corner)
         corners[:, axis] = _down(corners[:, axis], pitch, offset)
         corners[:, 2 + axis] = _up(corners[:, 2 + axis], pitch, offset)
-        halo[axis] = np.ceil(halo[axis] / pitch - TOLERANCE) * pitch
+        halos[:, axis] = np.ceil(halos[:, axis] / pitch - TOLERANCE) * pitch
         kept[axis] = np.ceil(kept[axis] / pitch - TOLERANCE) * pitch
     fixed_size = (corners[:, 2:] - corners[:, :2]).T
     x, y = np.concatenate([low[:, movable] + size / 2, corners[:, :2].T + fixed_size / 2], axis=1)
@@ -360,7 +392,11 @@ def boxes_of(
     concerns = np.ones((len(movable), len(x)), dtype=bool)
     concerns[:, len(movable) + len(fixed) :] = area_concerns
     has_regions = bool(design.constraints.regions)
-    boxes = Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+    shift = np.where(np.isfinite(halos[0]), halos[1] - np.maximum(halos[0], 0.0), 0.0) / 2
+    boxes = Boxes(
+        x, y, width, height, len(movable), first, last, halos.mean(axis=0), kept, concerns, has_regions,
+        shift=shift if shift.any() else None,
+    )  # fmt: skip
     if not design.constraints.has_channels:
         return boxes
     channel = np.zeros((2, len(x)))

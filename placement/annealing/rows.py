@@ -6,6 +6,7 @@ Axis legend: N nodes. Lengths are in µm. In columns, read x for y and the other
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import cg
 
 from placement.annealing.anneal_config import AnnealConfig
+from placement.annealing.displacement import TOLERANCE
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
@@ -36,13 +38,12 @@ class RowPacker:
     def __init__(self, design: Design, config: AnnealConfig, *, upright: bool = False) -> None:
         self._design, self._config, self._upright = design, config, upright
         sides = design.netlist.sides(design.initial.orientation)
-        halos = design.constraints.sides(design.initial.orientation)
+        halo = design.constraints.turned_halo(design.initial.orientation)[design.placing_order]
+        widest = halo.max(axis=0, initial=0.0)
         canvas = design.canvas
         axes = (1, 0) if upright else (0, 1)
         self._width, self._height = (sides[axis] for axis in axes)
-        gaps = [
-            max(config.spacing_in(design), 2 * float(halo[design.placing_order].max(initial=0.0))) for halo in halos
-        ]
+        gaps = [max(config.spacing_in(design), float(widest[axis] + widest[axis + 2])) for axis in range(2)]
         self._gap, self._row_gap = (gaps[axis] for axis in axes)
         self._across, self._up = ((canvas.width, canvas.height)[axis] for axis in axes)
         self._cell = canvas.cell_width if upright else canvas.cell_height
@@ -116,15 +117,13 @@ class RowPacker:
         return heights if sum(heights) <= self._up + self._row_gap else None
 
     def _rows(self, order: np.ndarray, stretch: float) -> Iterator[np.ndarray]:
-        widths = (self._width[order] + self._gap).tolist()
-        most = (self._across + self._gap) / stretch
-        begin, filled = 0, 0.0
-        for index, width in enumerate(widths):
-            if index > begin and filled + width > most:
-                yield order[begin:index]
-                begin, filled = index, 0.0
-            filled += width
-        yield order[begin:]
+        before = [0.0, *np.cumsum(self._width[order] + self._gap).tolist()]
+        most = (self._across + self._gap) / stretch + TOLERANCE
+        begin = 0
+        while begin < len(order):
+            end = max(begin + 1, bisect_right(before, before[begin] + most) - 1)
+            yield order[begin:end]
+            begin = end
 
     def _spread(self, row: np.ndarray, along: np.ndarray) -> None:
         """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""

@@ -41,8 +41,10 @@ from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
-TIDYING_SHARE = 0.4
+TIDYING_SHARE = 0.25
 """Share of the budget in which macros are straightened, where `anneal.tidy` is given."""
+TIDY_WEIGHT = 1.5
+"""Of tidiness before that, over `anneal.tidy` and the cost of the cheapest start."""
 HALVING_SHARE = 0.15
 """Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
 FINAL_SHARE = 0.04
@@ -177,7 +179,10 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         entrants = given or _own_starts(design, config, start_seed, weights, seconds=about["seconds"], moves=main_moves)
     begins = [best for best, _, _ in found] if found is not None else [entrant.placement for entrant in entrants]
     by_default, config = config.spacing is None, with_spacing(design, config, begins)
-    make = partial(Annealer, design, config=config, weights=weights)
+    if tidying and found is None:
+        cheapest = min(compute_costs(design, one, weights=weights).total for one in begins)
+        run.state.tidy = TIDY_WEIGHT * (config.tidy or 0.0) * cheapest
+    make = partial(Annealer, design, config=config, weights=weights._replace(tidy=weights.tidy + run.state.tidy))
     if found is not None:
         annealers = [make(best, seed=0) for best, _, _ in found]
         for annealer, (_, current, state) in zip(annealers, found, strict=True):
@@ -251,6 +256,7 @@ class _State:
         entrants: names of the starts, until the best of them are chosen.
         start: the name of the one that was.
         unit: cost of the cheapest start.
+        tidy: weight of tidiness beyond what the cost has already.
         begun: progress when the starts were made; later, when the best were chosen.
         seconds: CPU seconds per thread before the present population.
         accepted, first_accepted: share of the moves of the last and of the first round.
@@ -260,6 +266,7 @@ class _State:
     entrants: list[str] = dataclasses.field(default_factory=list)
     start: str = ""
     unit: float = 0.0
+    tidy: float = 0.0
     begun: float = 0.0
     seconds: float = 0.0
     moves: float = 0.0
@@ -366,7 +373,11 @@ class _Run:
         state.rounds += 1
         replaces = not self._config.soft_moves and state.rounds % SOFT_ROUNDS == 0
 
+        clears = state.tidy > 0 and not state.entrants
+
         def work(annealer: Annealer) -> None:
+            if clears:
+                annealer.grow_clear()
             annealer.run(moves, temperature)
             if replaces:
                 annealer.replace_soft()

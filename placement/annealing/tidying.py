@@ -9,20 +9,15 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from placement.annealing.anneal_config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
 from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.tidiness import kept_free, largest_empty_rectangle
 from placement.netlist.design import Design, Placement
 
 WEIGHT = 0.1
 """Of tidiness, in the cost that is straightened: so much that only what a macro's line costs in wire is weighed."""
 STAGES = 10
 """In each the largest empty rectangle is to grow once more."""
-GROWTH = 0.25
-"""Of the rectangle's side, in the direction in which the fewest macros are in the way."""
 ROUNDS = 100
 """Changes of the temperature where the number of moves is given."""
 SLACK, SLACK_UNTIL = 0.02, 0.8
@@ -90,25 +85,8 @@ def straighten(
             return Straightened(within[0] if within else placement, spent, done, now >= 1)
         if int(now * STAGES) != stage:
             stage = int(now * STAGES)
-            annealer.set_clear(_grown(design, annealer.best))
+            annealer.grow_clear()
         count = ROUND_MOVES if moves is None else min(max(1, moves // ROUNDS), moves - done)
         temperature = first * (last / first) ** now if now < 1 - FINAL_SHARE else 0.0
         annealer.run(count, temperature, most + base * SLACK * max(0.0, 1 - now / SLACK_UNTIL))
         done += count
-
-
-def _grown(design: Design, placement: Placement) -> tuple[float, float, float, float]:
-    """The largest empty rectangle, longer in the direction in which the fewest macros are in the way."""
-    rectangle = np.array(largest_empty_rectangle(design, placement))
-    low, high = kept_free(design, placement)
-    size = np.tile([design.canvas.width, design.canvas.height], 2)
-    sides = np.tile(rectangle[2:] - rectangle[:2], 2) * [-1, -1, 1, 1]
-    best, fewest = rectangle, np.inf
-    for side in range(4):
-        longer = rectangle.copy()
-        longer[side] = np.clip(longer[side] + GROWTH * sides[side], 0.0, size[side])
-        gained = np.prod(longer[2:] - longer[:2]) - np.prod(rectangle[2:] - rectangle[:2])
-        in_way = np.clip(np.minimum(high, longer[2:]) - np.maximum(low, longer[:2]), 0, None).prod(1).sum()
-        if gained > 0 and in_way / gained < fewest:
-            best, fewest = longer, in_way / gained
-    return tuple(best.tolist())

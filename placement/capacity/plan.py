@@ -39,6 +39,8 @@ WARM_UP = 2
 """Iterations that are not counted."""
 ITERATIONS = 3
 """Iterations that are counted when a fleet is chosen."""
+SLACK = 0.02
+"""Share by which an iteration may exceed that with plenty of caches and shards."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,16 +94,11 @@ class FleetOutcome(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """A run whose caches and shards are to be found.
-
-    Attributes:
-        slack: share by which an iteration may exceed that with plenty of caches and shards
-    """
+    """A run whose caches and shards are to be found."""
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]
     caches: OrNone | None = None  # type: ignore[assignment]
     shards: Count | None = None  # type: ignore[assignment]
-    slack: Positive = 0.02
 
     def fleet(self, *, caches: int, shards: int) -> Fleet:
         """The run with so many caches and shards."""
@@ -119,7 +116,7 @@ def recommend(config: PlanConfig, *, costs: TransferCosts = MEASURED) -> tuple[F
     ample = max(config.actors // 4, 1)  # more than could help
     most_caches = ample if config.caches is None else config.caches
     most_shards = ample if config.shards is None else config.shards
-    bar = outcome(most_caches, most_shards).iteration * (1 + config.slack)
+    bar = outcome(most_caches, most_shards).iteration * (1 + SLACK)
     caches, shards = most_caches, most_shards
     if config.caches is None:
         caches = _fewest(0, most_caches, lambda count: outcome(count, most_shards).iteration <= bar)

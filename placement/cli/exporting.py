@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from placement.config import GivenPlacement, OutputSettings
 from placement.engine.costs import legality, violations
 from placement.evaluation.placements import has_macro_places, read_file
 from placement.netlist.design import Design, Placement
@@ -18,28 +19,25 @@ from placement.netlist.load import check_placement_file, find, load
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportConfig:
+class ExportConfig(GivenPlacement, OutputSettings):
     """Settings of `export`.
 
     Attributes:
         design: imported design: its folder, or its name on PLACEMENT_PATH
-        placement: .plc or .def file to export; null: the design's own placement
         format: def, openroad, innovus, icc2, bookshelf, plc, csv or protobuf
         out: file to write, gzipped if its name ends in .gz
         blockages: a script also adds placement blockages: the macros with their halos, and those of the import
         cut_rows: a script also cuts the rows at the macros
-        force: replace an existing file
     """
 
     design: str
-    placement: str | None = None
     format: str = "def"
     out: str
     blockages: bool = False
     cut_rows: bool = False
-    force: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         export_format(self.format)  # raises DesignError if it is unknown
 
 

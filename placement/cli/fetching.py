@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from pathlib import Path
 
 from rich.console import Console
 
-from placement.config import ConfigError
 from placement.netlist.public_designs import PUBLIC_DESIGNS, SOURCE, PublicFile, fetch, public_design
 from placement.report.progress_bar import progress_bars
 
@@ -23,17 +21,11 @@ class FetchConfig:
         out: the folder for its files; null: where commands find the design by its name
         source: the address of a copy of the MacroPlacement repository's files: http, https or file; {ref} in it becomes
             a branch or commit
-        seconds: the most that it may take
     """
 
     name: str | None = None
     out: str | None = None
     source: str = SOURCE
-    seconds: float = 600.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.seconds < math.inf:
-            raise ConfigError(f"seconds={self.seconds}: must be greater than 0")
 
 
 def fetch_design(config: FetchConfig, console: Console) -> None:
@@ -51,7 +43,7 @@ def fetch_design(config: FetchConfig, console: Console) -> None:
             bar(sum(arrived.values()) / design.size, file.name)
 
         out = None if config.out is None else Path(config.out)
-        folder = fetch(config.name, out, source=config.source, seconds=config.seconds, progress=progress)
+        folder = fetch(config.name, out, source=config.source, progress=progress)
     _say(console, f"{config.name}: {len(design.files)} files, {design.size / 1e6:.1f} MB, verified: {folder}")
     if design.importing:
         arguments = design.importing.replace("{}", shlex.quote(str(folder)))

@@ -11,7 +11,7 @@ from typing import Literal
 
 from rich.console import Console
 
-from placement.config import ConfigError, Settings, Text
+from placement.config import ConfigError, OutputSettings, Seeded, Settings, Text
 from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
@@ -63,13 +63,14 @@ class ConstraintOptions(Settings):
 
     Attributes:
         halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
-            right, top; the larger of two opposite sides counts), or mem*=5,3 for some, by name or master
+            right, top, turned with the macro), or mem*=5,3 for some, by name or master
+        halo_pins: keep halos only on the sides of a macro that its pins are nearest to
         blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
         region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
         fence: a region without other macros
         port_keepout: µm between macros and ports
         channel: least µm between macros, and between macros and the core's edge, unless they abut: 12, or 12,10
-            (across, up); by default any distance is allowed
+            (across, up); 0: any distance is allowed; null: as the power straps in the files need it
         snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
         any_orientation: allow all orientations, whatever the LEF files say
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm; by
@@ -80,6 +81,7 @@ class ConstraintOptions(Settings):
     """
 
     halo: tuple[Text, ...] = ()
+    halo_pins: bool = False
     blockage: tuple[Text, ...] = ()
     region: tuple[Text, ...] = ()
     fence: tuple[Text, ...] = ()
@@ -105,42 +107,39 @@ class ConstraintOptions(Settings):
         return ConstraintSettings(
             halo=_halo("halo", of_all[0]) if of_all else None,
             halos={pattern: _halo(f"halo={pattern}", sides) for pattern, _, sides in named},
+            halo_pins=self.halo_pins,
             blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
             regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
             port_keepout=self.port_keepout,
-            channel=_sides("channel", self.channel) if self.channel else (0.0, 0.0),
+            channel=_sides("channel", self.channel) if self.channel else None,
             snap=_grid(self.snap) if self.snap not in _SNAPS else self.snap,  # type: ignore[arg-type]
             any_orientation=self.any_orientation,
         )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig(ConstraintOptions, SourceOptions):
+class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
     """Settings of `import`.
 
     Attributes:
         out: design folder to write
         name: name of the design; null: as in the files
-        force: replace a design in the folder; its other files stay
         free_macros: macros that the files fix are movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
         tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
         parts: target number of soft macros, besides one for each macro and each gcell's ports
-        seed: random seed of the clustering
         positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
             first
     """
 
     out: str
     name: str | None = None
-    force: bool = False
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
     tracks: tuple[float, ...] = ()
     parts: int = 500
-    seed: int = 0
     positions: bool = True
 
     def __post_init__(self) -> None:
@@ -219,14 +218,14 @@ def _sides(what: str, text: str) -> tuple[float, float]:
     return values[0], values[-1]
 
 
-def _halo(what: str, text: str) -> tuple[float, float]:
-    """Across and up; of four sides (left, bottom, right, top) the larger of two that are opposite."""
+def _halo(what: str, text: str) -> tuple[float, ...]:
+    """Across and up, or left, bottom, right and top."""
     if text.count(",") != 3:
         return _sides(what, text)
-    left, bottom, right, top = _numbers(what, text, (4,), "left,bottom,right,top")
-    if min(left, bottom, right, top) < 0:
+    sides = _numbers(what, text, (4,), "left,bottom,right,top")
+    if min(sides) < 0:
         raise ConfigError(f"{what}={text}: must be at least 0 µm")
-    return max(left, right), max(bottom, top)
+    return tuple(sides)
 
 
 def _rectangle(what: str, text: str) -> Rectangle:

@@ -59,6 +59,7 @@ _COMMANDS = (
     Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
+    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes of a policy or of searches.", ("design",)),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
     Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
     Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard's page.", ("results",)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from placement.config import ConfigError, DesignSettings
+from placement.config import ConfigError, DesignSettings, OutputSettings, Seeded
 from placement.netlist.files import check_output_file
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
@@ -37,37 +37,33 @@ class DescribeConfig(DesignSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GeneratedDesign:
+class GeneratedDesign(OutputSettings):
     """The output of all `generate` commands.
 
     Attributes:
         out: the design's folder, which names it; of `generate shipped` the folder of all
-        force: replace a design in the folder; its other files stay
     """
 
     out: str
-    force: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClusteredConfig(GeneratedDesign):
+class ClusteredConfig(GeneratedDesign, Seeded):
     """Settings of `generate clustered`.
 
     Attributes:
         hard: hard macros
         soft: soft macros
         ports: ports on the edge
-        seed: random seed
     """
 
     hard: int = 40
     soft: int = 250
     ports: int = 120
-    seed: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FlatConfig(GeneratedDesign):
+class FlatConfig(GeneratedDesign, Seeded):
     """Settings of `generate flat`.
 
     Attributes:
@@ -79,7 +75,6 @@ class FlatConfig(GeneratedDesign):
         macro_utilization: share of the core that macros cover; null: 0.5
         halo: µm that macros keep free; null: 0.0
         varied: draw all of the above, which must be null, from the seed
-        seed: random seed
     """
 
     cells: int | None = None
@@ -90,9 +85,9 @@ class FlatConfig(GeneratedDesign):
     macro_utilization: float | None = None
     halo: float | None = None
     varied: bool = False
-    seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.halo is not None and not 0 <= self.halo < math.inf:
             raise ConfigError(f"halo={self.halo}: must be at least 0 µm")
         if self.varied and self._given:
@@ -115,7 +110,7 @@ class FlatConfig(GeneratedDesign):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlantedConfig(GeneratedDesign):
+class PlantedConfig(GeneratedDesign, Seeded):
     """Settings of `generate planted`.
 
     Attributes:
@@ -123,14 +118,12 @@ class PlantedConfig(GeneratedDesign):
         block_rows: rows of macros in it
         columns: grid columns
         rows: grid rows
-        seed: random seed
     """
 
     block_columns: int = 5
     block_rows: int = 4
     columns: int = 8
     rows: int = 8
-    seed: int = 0
 
 
 def describe(config: DescribeConfig, console: Console) -> None:

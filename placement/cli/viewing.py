@@ -18,7 +18,7 @@ from typing import Annotated
 
 from rich.console import Console
 
-from placement.config import ConfigError, CostConfig, DesignSettings, Rule, require
+from placement.config import ConfigError, CostConfig, DesignSettings, OutputSettings, Rule, require
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.placements import SOFT_PLACER, load_placement, read_file
 from placement.evaluation.settings import TRAINED, TRAINED_COST, PlacementSettings, SampleConfig, TrainedCost
@@ -43,7 +43,7 @@ INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ViewConfig(DesignSettings):
+class ViewConfig(DesignSettings, OutputSettings):
     """Settings of `view`.
 
     Attributes:
@@ -54,7 +54,6 @@ class ViewConfig(DesignSettings):
         browser: open the browser; false: only print the address
         steps: file of steps to apply to the first placement
         out: .plc file: write the first placement with the steps applied, and open no window
-        force: replace an existing file
     """
 
     placement: tuple[str, ...] = ()
@@ -65,7 +64,6 @@ class ViewConfig(DesignSettings):
     browser: bool = True
     steps: str | None = None
     out: str | None = None
-    force: bool = False
 
     def _check_given(self) -> None:
         require(self.design is not None, "design", self.design, "a design's name, or the path of one")

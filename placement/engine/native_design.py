@@ -70,8 +70,7 @@ def _constrain(native: _native.Design, design: Design) -> None:
     for index, some in enumerate(constraints.macro_grids):
         own[some.nodes] = index * len(some.grids)
     native.constrain(
-        halo_x=np.ascontiguousarray(constraints.halo[:, 0]),
-        halo_y=np.ascontiguousarray(constraints.halo[:, 1]),
+        halos=constraints.halo,
         orientations=constraints.orientations,
         rectangles=kept.rectangles,
         kind=kept.kind,

@@ -63,18 +63,28 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         widths = "{:g} µm across, {:g} µm up".format(*constraints.channel)
         return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
-        across, up = constraints.sides(design.initial.orientation)
-        nodes = [macro, obstacle]
-        if not (across[nodes].any() or up[nodes].any()):
+        halo = constraints.turned_halo(design.initial.orientation)[[macro, obstacle]]
+        if constraints.spacing and not design.initial.fixed[obstacle] and halo.max() < constraints.spacing / 2:
+            return (
+                f"it would be too close to macro {names[obstacle]!r}: macros keep {constraints.spacing:g} µm from each "
+                "other, the design's spacing"
+            )
+        if not halo.any():
             return f"it would be too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
+        (across, their_across), (up, their_up) = ([_sides(*one) for one in halo[:, axis::2]] for axis in range(2))
         return (
-            f"it would be too close to macro {names[obstacle]!r}: their halos are {across[macro]:g} and "
-            f"{across[obstacle]:g} µm in x, {up[macro]:g} and {up[obstacle]:g} µm in y"
+            f"it would be too close to macro {names[obstacle]!r}: their halos are {across} and {their_across} µm in x, "
+            f"{up} and {their_up} µm in y"
         )
     return (
         f"it would overlap macro {names[obstacle]!r} by more than the threshold of "
         f"{design.canvas.overlap_threshold:g} µm"
     )
+
+
+def _sides(low: float, high: float) -> str:
+    """Two opposite sides of a halo, the lower one first, as text."""
+    return f"{low:g}" if low == high else f"{low:g}/{high:g}"
 
 
 class PlacementState:

@@ -63,23 +63,25 @@ def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
         DesignError: a node has no position, or the placement has another number of nodes.
     """
     placement = checked_placement(design, placement)
-    cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners = _native.tidiness(
-        native_design(design), placement.x, placement.y, placement.orientation
+    cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners, rectangle = (
+        _native.tidiness(native_design(design), placement.x, placement.y, placement.orientation)
     )
 
     def share(count: int, total: int) -> float:
         return count / total if total else 1.0
 
-    usable, largest = _whitespace(design, placement, channel)
+    usable, largest = _whitespace(design, placement, channel, rectangle)
     return Tidiness(
         share(aligned, macros), share(grouped, banked), share(alike - turned, alike), share(sided - facing, sided),
         usable, largest, (4 - min(4, corners)) / 4, cost, channel,
     )  # fmt: skip
 
 
-def _whitespace(design: Design, placement: Placement, channel: float) -> tuple[float, float]:
+def _whitespace(
+    design: Design, placement: Placement, channel: float, rectangle: tuple[float, float, float, float]
+) -> tuple[float, float]:
     """The usable share of the whitespace, and that of the largest empty rectangle."""
-    low, high = kept_free(design, placement)
+    low, high = _kept_free(design, placement)
     size = np.array([design.canvas.width, design.canvas.height])
     lines = [_lines(low[:, axis], high[:, axis], size[axis]) for axis in (0, 1)]
     area = np.diff(lines[1])[:, None] * np.diff(lines[0])[None, :]
@@ -104,23 +106,21 @@ def _whitespace(design: Design, placement: Placement, channel: float) -> tuple[f
             covered = _painted(finer, at, to)
             best = max(best, float(cells[covered].sum()))
         usable = min(1.0, best / whitespace)
-    left, bottom, right, top = _largest_rectangle(empty, *lines)
+    left, bottom, right, top = rectangle
     return usable, (right - left) * (top - bottom) / whitespace
 
 
-def kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
+def _kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     """Lower left and upper right corners of the hard macros and what they keep free, float64 [H, 2], within the canvas.
 
     That is the halo, or half the design's spacing if that is more.
     """
     hard = design.netlist.hard
-    turned = (placement.orientation[hard] >= 4)[:, None]
-    sides = np.stack([design.netlist.width[hard], design.netlist.height[hard]], axis=1)
-    halo = np.maximum(design.constraints.halo[hard], design.constraints.spacing / 2)
-    half = np.where(turned, sides[:, ::-1], sides) / 2 + np.where(turned, halo[:, ::-1], halo)
+    half = np.stack(design.netlist.sides(placement.orientation), axis=1)[hard] / 2
+    halo = np.maximum(design.constraints.turned_halo(placement.orientation)[hard], design.constraints.spacing / 2)
     centre = np.stack([placement.x[hard], placement.y[hard]], axis=1)
     size = np.array([design.canvas.width, design.canvas.height])
-    return np.clip(centre - half, 0, size), np.clip(centre + half, 0, size)
+    return np.clip(centre - half - halo[:, :2], 0, size), np.clip(centre + half + halo[:, 2:], 0, size)
 
 
 def _lines(low: np.ndarray, high: np.ndarray, end: float) -> np.ndarray:
@@ -141,23 +141,6 @@ def _painted(lines: list[np.ndarray], low: np.ndarray, high: np.ndarray) -> np.n
 
 def largest_empty_rectangle(design: Design, placement: Placement) -> tuple[float, float, float, float]:
     """Left, low, right and high of the largest rectangle beside macros and their halos, µm."""
-    low, high = kept_free(design, placement)
-    lines = [_lines(low[:, 0], high[:, 0], design.canvas.width), _lines(low[:, 1], high[:, 1], design.canvas.height)]
-    return _largest_rectangle(~_painted(lines, low, high), *lines)
-
-
-def _largest_rectangle(empty: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
-    """The largest rectangle of empty cells: empty [R, C] between lines x [C + 1] and y [R + 1]."""
-    best, found = 0.0, (0.0, 0.0, 0.0, 0.0)
-    since = np.zeros(empty.shape[1])  # where the empty stretch below begins
-    for row, top in zip(empty, y[1:].tolist(), strict=True):
-        since = np.where(row, since, top)
-        open_at: list[tuple[float, float]] = []  # where a rectangle begins, and its height so far
-        for at, tall in zip(x.tolist(), [*(top - since).tolist(), 0.0], strict=True):
-            begins = at
-            while open_at and open_at[-1][1] >= tall:
-                begins, taller = open_at.pop()
-                if taller * (at - begins) > best:
-                    best, found = taller * (at - begins), (begins, top - taller, at, top)
-            open_at.append((begins, tall))
-    return found
+    found = _native.tidiness(native_design(design), placement.x, placement.y, placement.orientation)
+    left, low, right, high = found[-1]
+    return left, low, right, high

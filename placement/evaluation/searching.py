@@ -33,6 +33,7 @@ from placement.evaluation.placements import (
     write_results,
 )
 from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
+from placement.evaluation.timing_search import rounds_table, search_with_timing
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
@@ -88,6 +89,19 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             assert config.design is not None
             full = evaluate_fully(config.design, design, best.placement, console).metrics
             metrics = dataclasses.replace(metrics, full=full)
+    elif config.timing > 0:
+        with Interruption() as interruption, progress_bars(console, "") as (bar,):
+            watch = Watch(
+                folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
+            )
+            timed = search_with_timing(design, starts, config, watch=watch)
+        if timed is None:
+            raise KeyboardInterrupt
+        best, table = timed.result, rounds_table(timed)
+        metrics = _measured(design, best.placement, config)
+        described |= {"timing": config.timing, "round": timed.chosen}
+        if not best.finished:
+            console.print(STOPPED)
     else:
         with Interruption() as interruption, progress_bars(console, "") as (bar,):
             best = result = search(

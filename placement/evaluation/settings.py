@@ -9,14 +9,16 @@ from typing import Annotated, Literal
 from placement.annealing.anneal_config import AnnealConfig
 from placement.config import (
     COSTS,
+    Amount,
     ConfigError,
     CostConfig,
     CostWeights,
     Count,
     DesignSettings,
     EpisodeSoftPlacer,
+    GivenPlacement,
     OrNone,
-    Seed,
+    Seeded,
     one_of,
     require,
 )
@@ -65,20 +67,23 @@ class EvaluationSettings(DesignSettings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementSettings(EvaluationSettings):
-    """The placement of these commands.
+class AnimationSettings(EvaluationSettings):
+    """The animation of these commands.
 
     Attributes:
-        placement: .plc or .def file; null: the design's own placement
         animation: draw an animation of placing the macros; null: as plots
     """
 
-    placement: str | None = None
     animation: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PolicySettings(EvaluationSettings):
+class PlacementSettings(AnimationSettings, GivenPlacement):
+    """The placement of these commands, and its animation."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicySettings(EvaluationSettings, Seeded):
     """The trained policy of these commands.
 
     Attributes:
@@ -86,13 +91,11 @@ class PolicySettings(EvaluationSettings):
         samples: placements drawn from the policy, besides the greedy one
         soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
             run's, or none if a placement is measured
-        seed: random seed
     """
 
     checkpoint: str | None = None
     samples: Count = 16
     soft_placer: EpisodeSoftPlacer | None = None
-    seed: Seed = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,20 +138,18 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings):
+class SampleConfig(PolicySettings, AnimationSettings):
     """Settings of `sample`.
 
     Attributes:
         annealed: number of the cheapest placements whose soft macros are annealed for the cost
         flips: mirror hard macros in place if that is cheaper
-        animation: draw an animation of placing the macros; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
     annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
-    animation: bool | None = None
 
     def _check_given(self) -> None:
         if self.checkpoint is None:
@@ -185,14 +186,22 @@ class SearchConfig(AnnealSettings, PlacementSettings):
         moves: moves per thread instead of time, for reproducible results
         candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
             designs)
+        timing: share of the wirelength that a like share of the negative slack is worth, as 0.1
+            (docs/explanation/timing.md), for designs that were imported with liberty and sdc; 0: slack does not count
     """
 
     method: Literal["refine", "anneal", "mixed_size"] | None = None
     moves: Count | None = None
     candidates: Count = 1
+    timing: Amount = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.timing > 0:
+            require(self.design is not None, "design", None, "with timing the folder of an imported design")
+            require(self.candidates == 1, "candidates", self.candidates, "1 with timing, which is searched in rounds")
+            require(self.method != "mixed_size", "method", self.method, "anneal or refine with timing")
+            require(self.anneal.tidy is None, "anneal.tidy", self.anneal.tidy, "null with timing")
         if self.candidates > 1 and self.design is None:
             raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:

@@ -35,7 +35,7 @@ def place_design(
     Raises:
         DesignError: there are no macros to place, they do not fit, or every attempt failed.
     """
-    halo = np.maximum(_halos(design, design.initial), spacing / 2)
+    halo = np.maximum(design.constraints.turned_halo(design.initial.orientation), spacing / 2)
     return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed), blockages)
 
 
@@ -52,16 +52,11 @@ def spread_clusters(design: Design, placement: Placement) -> Placement:
     Raises:
         DesignError: there are no soft macros to place, they do not fit, or every attempt failed.
     """
-    netlist, halo = design.netlist, _halos(design, placement)
+    netlist, halo = design.netlist, design.constraints.turned_halo(placement.orientation)
     halo[netlist.hard] = np.maximum(halo[netlist.hard], design.own_pdn_channel)
     held = dataclasses.replace(placement, fixed=placement.fixed | (netlist.kind == NodeKind.HARD))
     placed = _placed(design, held, halo, SPREAD_SETTINGS)
     return dataclasses.replace(placed, fixed=placement.fixed)
-
-
-def _halos(design: Design, placement: Placement) -> np.ndarray:
-    """float64 [N, 4]: left, bottom, right and top of each node as it is turned."""
-    return np.stack(design.constraints.sides(placement.orientation) * 2, axis=1)
 
 
 def _placed(
@@ -71,7 +66,7 @@ def _placed(
     settings: PlacerSettings,
     blockages: Sequence[Sequence[float]] = (),
 ) -> Placement:
-    """`placement` with all that is not fixed placed; `halo` as `_halos`, `blockages` beside the design's."""
+    """`placement` with all that is not fixed placed; `halo` as they are turned, `blockages` beside the design's."""
     netlist, canvas = design.netlist, design.canvas
     rectangles = np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))])
     core = Core(canvas.width, canvas.height, blockages=tuple(map(tuple, rectangles.tolist())), halo=halo)

@@ -13,14 +13,9 @@ from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-_SAME = 1e-6  # µm, between numbers that were written and read
-
 
 def core_of(flat: FlatDesign, design: Design) -> Core:
     """Where cells may be placed: the rows' core without the blockages and halos of the design's constraints.
-
-    A macro whose halo in the constraints is the larger of the two that the files give on each axis keeps the files' own
-    halo on every side.
 
     Args:
         flat: the design before clustering.
@@ -30,10 +25,8 @@ def core_of(flat: FlatDesign, design: Design) -> Core:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
     """
     core, hard = flat.floorplan.core, flat.netlist.hard
-    written, kept = np.zeros((2, flat.netlist.num_nodes, 4))  # left, bottom, right, top in orientation N
-    written[flat.floorplan.halo_node] = flat.floorplan.halo
-    kept[hard] = np.tile(design.constraints.halo[clustered_nodes(flat, design.netlist)], 2)
-    larger = np.tile(np.maximum(written[:, :2], written[:, 2:]), 2)
+    halo = np.zeros((flat.netlist.num_nodes, 4))  # left, bottom, right, top in orientation N
+    halo[hard] = design.constraints.halo[clustered_nodes(flat, design.netlist)]
     blockages = design.constraints.blockages + np.tile([core.x_low, core.y_low], 2)
     return Core(
         width=core.width,
@@ -41,7 +34,7 @@ def core_of(flat: FlatDesign, design: Design) -> Core:
         x=core.x_low,
         y=core.y_low,
         blockages=tuple(map(tuple, blockages.tolist())),
-        halo=np.where(np.isclose(kept, larger, rtol=0.0, atol=_SAME), written, kept),
+        halo=halo,
     )
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.flat.cell_blockages import without_cell_blockages
-from placement.flat.clusters import spread_clusters
 from placement.flat.correspondence import cells_in_clusters, core_of, macros_on_flat
 from placement.flat.electrostatic import PlacerSettings, Progress
 from placement.flat.global_placement import CellPlacement, cell_utilization, place_cells, spread_cells
@@ -31,7 +30,7 @@ STAGES = 2
 """In which cells are placed: spread, then dense."""
 IN_CLUSTERS = {"growth": 1.015, "balance": 0.03}
 """Of `PlacerSettings`: cells keep to the clusters that they begin in, and have time to find their order."""
-COMPACTED = {"balance": 0.1}
+COMPACTED = {"balance": 1e-3}
 """Of `PlacerSettings`: spread cells move together in the order that they have."""
 NEIGHBOURING = {"growth": 1.04, "balance": 0.1}
 """Of `PlacerSettings`: cells begin around nearly the same macros."""
@@ -65,7 +64,7 @@ class FlatEvaluator:
         cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
         design: the clustered one.
         anneal: anneals its soft macros around the hard ones, for cells to begin there; it may raise DesignError. None:
-            they begin where clusters are placed as charges.
+            they begin in the middle of the core.
         settings: of the placer.
 
     Raises:
@@ -100,7 +99,8 @@ class FlatEvaluator:
 
         Args:
             placement: of the clustered design; its hard macros are read.
-            near: the evaluation of a placement that differs little; its cells are where these begin, which is quick.
+            near: the evaluation of a placement whose macros are little moved; its cells are where these begin, which is
+                quick. Cells then stay on the sides of the macros where they are.
             report: is called after every ten iterations with the number of the stage, less than `STAGES`, and its
                 progress.
             stopped: is called as often, but not while clusters are annealed, which takes seconds; once it returns True,
@@ -112,27 +112,12 @@ class FlatEvaluator:
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         if near is None:
-            (start, seconds), first = self._in_clusters(placement), self._with(IN_CLUSTERS)
+            (start, seconds), first, second = self._in_clusters(placement), IN_CLUSTERS, COMPACTED
         else:
-            start, seconds, first = near.spread.placement, 0.0, self._with(NEIGHBOURING)
-        slower = self._with({"growth": 1 + (self._settings.growth - 1) / 2})
-
-        def spread_from(start: Placement | None) -> CellPlacement:
-            settings = [self._settings] if start is None else [first, slower]
-            return spread_cells(
-                netlist, macros, self._core, channel=channel, attempts=settings, start=start,
-                report=_numbered(report, 0), stopped=stopped,
-            )  # fmt: skip
-
-        def dense_from(start: Placement | None) -> CellPlacement:
-            settings = self._settings if start is None else self._with(COMPACTED)
-            return place_cells(
-                netlist, macros, self._core, settings=settings, start=start,
-                report=_numbered(report, 1), stopped=stopped,
-            )  # fmt: skip
-
-        spread = _or_from_the_middle(spread_from, start)
-        dense = _or_from_the_middle(dense_from, spread.placement)
+            start, seconds, first, second = near.spread.placement, 0.0, NEIGHBOURING, NEIGHBOURING
+        spread = _or_from_the_middle(functools.partial(self._spread, macros, first, report, stopped), start)
+        begin = spread if near is None else near.dense
+        dense = _or_from_the_middle(functools.partial(self._dense, macros, second, report, stopped), begin.placement)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
@@ -154,7 +139,7 @@ class FlatEvaluator:
     def dense(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells as near to each other as they may be, from the middle of the core; arguments as of `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        return place_cells(self.flat.netlist, macros, self._core, settings=self._settings, stopped=stopped)
+        return self._dense(macros, {}, None, stopped, None)
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
@@ -163,21 +148,52 @@ class FlatEvaluator:
             self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
         )
 
+    def _spread(
+        self,
+        macros: Placement,
+        changes: dict[str, float],
+        report: Callable[[int, Progress], None] | None,
+        stopped: Callable[[], bool] | None,
+        start: Placement | None,
+    ) -> CellPlacement:
+        """`spread_cells`; `changes` are to the settings with which cells begin at `start`."""
+        attempts = [self._settings]
+        if start is not None:
+            attempts = [self._with(changes), self._with({"growth": 1 + (self._settings.growth - 1) / 2})]
+        return spread_cells(
+            self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, attempts=attempts, start=start,
+            report=_numbered(report, 0), stopped=stopped,
+        )  # fmt: skip
+
+    def _dense(
+        self,
+        macros: Placement,
+        changes: dict[str, float],
+        report: Callable[[int, Progress], None] | None,
+        stopped: Callable[[], bool] | None,
+        start: Placement | None,
+    ) -> CellPlacement:
+        """`place_cells`, as `_spread`."""
+        settings = self._settings if start is None else self._with(changes)
+        return place_cells(
+            self.flat.netlist, macros, self._core, settings=settings, start=start,
+            report=_numbered(report, 1), stopped=stopped,
+        )  # fmt: skip
+
     def _with(self, changes: dict[str, float]) -> PlacerSettings:
         return dataclasses.replace(self._settings, **changes)  # type: ignore[arg-type]
 
     def _in_clusters(self, placement: Placement) -> tuple[Placement | None, float]:
-        """The cells in their clusters, these annealed around the macros or else placed as charges, and the seconds.
+        """The cells in their clusters, these annealed around the macros, and the seconds that took.
 
-        None where there are no clusters or they do not fit. The annealer rejects macros that overlap.
+        None where there are no clusters or they cannot be annealed: they may not fit, or macros overlap.
         """
-        begun = time.process_time()
-        found: Placement | None = None
-        for place in (self._anneal, spread_clusters):
-            if place is not None and found is None and (self.cluster >= 0).any():
-                with contextlib.suppress(DesignError):
-                    clusters = place(self._design, placement)
-                    found = cells_in_clusters(self.flat, self.cluster, self._design.netlist, clusters)
+        if self._anneal is None or not (self.cluster >= 0).any():
+            return None, 0.0
+        begun, found = time.process_time(), None
+        with contextlib.suppress(DesignError):
+            clusters = self._anneal(self._design, placement)
+            found = cells_in_clusters(self.flat, self.cluster, self._design.netlist, clusters)
         return found, time.process_time() - begun
 
 

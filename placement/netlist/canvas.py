@@ -109,7 +109,8 @@ def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     turned = constraints.turned(design.placement.orientation)
     width, height = (side[movable] for side in netlist.sides(turned))
-    across, up = (2 * halo[movable] for halo in constraints.sides(turned))
+    halo = constraints.turned_halo(turned)[movable]
+    across, up = (halo[:, :2] + halo[:, 2:]).T
     with contextlib.suppress(DesignError):
         return choose_grid(core.width, core.height, width + across, height + up)
     return choose_grid(core.width, core.height, width, height)

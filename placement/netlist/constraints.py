@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
@@ -21,6 +22,19 @@ _PREFERRED = np.array(
     [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
 )
 _ORIENTATIONS = 8
+# Row o: which of the sides left, bottom, right, top of a macro are its left, bottom, right, top in orientation o.
+_TURNED_SIDES = np.array(
+    [
+        [0, 1, 2, 3],  # N
+        [2, 1, 0, 3],  # FN
+        [2, 3, 0, 1],  # S
+        [0, 3, 2, 1],  # FS
+        [1, 2, 3, 0],  # E
+        [3, 2, 1, 0],  # FE
+        [3, 0, 1, 2],  # W
+        [1, 0, 3, 2],  # FW
+    ]
+)
 TOLERANCE = 1e-6
 """µm: coordinates that are equal but for rounding are equal."""
 LEAST_PITCH = 1e-4
@@ -99,8 +113,8 @@ class Constraints:
     Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
 
     Attributes:
-        halo: float64 [N, 2], x and y of each node in orientation N. Two hard macros are, on at least one axis, as far
-            apart as the sum of their halos.
+        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N; turned with it. Two hard macros
+            are, on at least one axis, as far apart as the sum of the halos between them. [N, 2] is taken as x and y.
         blockages: float64 [K, 4], areas without macros. Halos may reach over them.
         regions: areas that contain their nodes (hard macros) entirely; all others stay out of exclusive ones.
         orientations: uint8 [N], the set of allowed orientations of each node.
@@ -133,7 +147,7 @@ class Constraints:
     macro_grids: tuple[MacroGrid, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
+        object.__setattr__(self, "halo", frozen(four_sides(self.halo), np.float64))
         object.__setattr__(self, "blockages", frozen(self.blockages, np.float64).reshape(-1, 4))
         object.__setattr__(self, "orientations", frozen(self.orientations, np.uint8).reshape(-1))
         object.__setattr__(self, "regions", tuple(self.regions))
@@ -141,9 +155,9 @@ class Constraints:
             raise DesignError(f"constraints: {len(self.halo)} halos and {len(self.orientations)} sets of orientations")
         wrong = np.argwhere(~((self.halo >= 0) & (self.halo <= LARGEST)))
         if len(wrong):
-            node, axis = wrong[0]
+            node, side = wrong[0]
             raise DesignError(
-                f"halo {self.halo[node, axis]} of node number {node}: must be at least 0 µm and at most {LARGEST:g}"
+                f"halo {self.halo[node, side]} of node number {node}: must be at least 0 µm and at most {LARGEST:g}"
             )
         check_rectangles("blockages", self.blockages)
         for region in self.regions:
@@ -173,7 +187,7 @@ class Constraints:
     @classmethod
     def none(cls, nodes: int) -> Constraints:
         """No constraints, for a netlist of so many nodes."""
-        return cls(np.zeros((nodes, 2)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
+        return cls(np.zeros((nodes, 4)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
 
     @property
     def any(self) -> bool:
@@ -199,7 +213,7 @@ class Constraints:
         if not (self.any or self.spacing):
             return b""
         plain = [
-            self.halo.tolist(),
+            self._halo_values(),
             self.blockages.tolist(),
             [[one.name, one.rectangles.tolist(), one.nodes.tolist(), one.is_exclusive] for one in self.regions],
             self.orientations.tolist(),
@@ -211,10 +225,14 @@ class Constraints:
         ]
         return repr(plain).encode()
 
-    def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes' halos across and up in their orientations (int [N]), float64 [N] each."""
-        x, y = self.halo.T
-        return np.where(orientation >= 4, y, x), np.where(orientation >= 4, x, y)
+    def _halo_values(self) -> list[list[float]]:
+        """As before version 0.4 where opposite sides are equal."""
+        is_even = bool((self.halo[:, :2] == self.halo[:, 2:]).all())
+        return (self.halo[:, :2] if is_even else self.halo).tolist()
+
+    def turned_halo(self, orientation: np.ndarray) -> np.ndarray:
+        """The nodes' halos left, bottom, right and above in their orientations (int [N]), float64 [N, 4]."""
+        return np.take_along_axis(self.halo, _TURNED_SIDES[orientation], axis=1)
 
     @property
     def coarsest_pitch(self) -> tuple[float, float]:
@@ -246,6 +264,12 @@ class Constraints:
         preferred = _PREFERRED[orientation]
         allowed = self.orientations[:, None] >> preferred & 1
         return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def four_sides(halo: ArrayLike) -> np.ndarray:
+    """Halos with left, bottom, right and top, float64 [·, 4], of such, or of x and y of both sides, [·, 2]."""
+    sides = np.asarray(halo, np.float64)
+    return np.tile(sides, (1, 2)) if sides.ndim == 2 and sides.shape[1] == 2 else sides.reshape(-1, 4)
 
 
 def _check_macro_grids(grids: tuple[MacroGrid, ...], nodes: int) -> None:

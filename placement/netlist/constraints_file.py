@@ -105,12 +105,13 @@ def _read(values: Any, netlist: Netlist) -> Constraints:
     if values.get("form", _FORMAT_VERSION) != _FORMAT_VERSION:
         raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORMAT_VERSION}", "form")
     names, every = hard_names(netlist), list(Orientation.__members__)
-    halo, allowed = np.zeros((netlist.num_nodes, 2)), np.full(netlist.num_nodes, ALL_ORIENTATIONS)
+    halo, allowed = np.zeros((netlist.num_nodes, 4)), np.full(netlist.num_nodes, ALL_ORIENTATIONS)
     for pattern, sides in _object("halos", values.get("halos", {})).items():
-        both = _pair(pattern, sides)
-        if not all(0 <= side < np.inf for side in both):
-            raise _Wrong(f"halos: {pattern!r} has {list(both)}; must be finite and at least 0 µm", pattern)
-        halo[matching(names, pattern, "halos")] = both
+        is_whole = isinstance(sides, list) and len(sides) == 4
+        four = [_number(pattern, side) for side in sides] if is_whole else [*_pair(pattern, sides)] * 2
+        if not all(0 <= side < np.inf for side in four):
+            raise _Wrong(f"halos: {pattern!r} has {sides}; must be finite and at least 0 µm", pattern)
+        halo[matching(names, pattern, "halos")] = four
     for pattern, turns in _object("orientations", values.get("orientations", {})).items():
         if not _list(pattern, turns) or any(turn not in every for turn in turns):
             known = ", ".join(every)
@@ -216,7 +217,7 @@ def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraint
 def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     """A line per halo, blockage, region and set of orientations; defaults are left out."""
     names, grid = hard_names(netlist), constraints.grid
-    halos = {name: constraints.halo[node].tolist() for name, node in names.items() if constraints.halo[node].any()}
+    halos = {name: _halo_values(constraints.halo[node]) for name, node in names.items() if constraints.halo[node].any()}
     allowed = {
         name: orientation_names(int(constraints.orientations[node]))
         for name, node in names.items()
@@ -253,6 +254,12 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     if constraints.has_channels:
         entries.append(f'"channel": {json.dumps(list(constraints.channel))}')
     return "{\n " + ",\n ".join(entries) + "\n}\n"
+
+
+def _halo_values(sides: np.ndarray) -> list[float]:
+    """Two sides of a halo, x and y, or its four sides where opposite ones differ."""
+    is_even = (sides[:2] == sides[2:]).all()
+    return (sides[:2] if is_even else sides).tolist()
 
 
 def _grid_values(grid: SnapGrid) -> dict[str, list[float]]:

@@ -426,7 +426,8 @@ class Design:
         macros, canvas = self.placing_order, self.canvas
         if not len(macros):
             return 1
-        across, up = (2 * halo[macros] for halo in self.constraints.sides(self._as_allowed))
+        halo = self.constraints.turned_halo(self._as_allowed)[macros]
+        across, up = (halo[:, :2] + halo[:, 2:]).T
         width, height = (side[macros] for side in self.netlist.sides(self._as_allowed))
         columns = (width + across) * canvas.columns / canvas.width
         rows = (height + up) * canvas.rows / canvas.height

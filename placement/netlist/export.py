@@ -125,7 +125,7 @@ class Export:
         """The distance from the macros at which rows are cut, x and y in µm; None: rows are left as they are."""
         if not self.cut_rows:
             return None
-        across, up = self.design.constraints.halo.max(axis=0, initial=0.0).tolist()
+        across, up = self.design.constraints.halo.reshape(-1, 2).max(axis=0, initial=0.0).tolist()
         return across, up
 
     def source(self, name: str, what: str) -> Path:
@@ -263,8 +263,8 @@ def added_blockages(flat: FlatDesign, design: Design, placement: Placement) -> l
     They are each macro with its halo, turned as the macro is, where it has one, and the blockages added at the import.
     """
     netlist, core = design.netlist, flat.floorplan.core
-    halo = np.stack(design.constraints.sides(placement.orientation), axis=1)[netlist.hard]
-    boxes = (_boxes(flat, netlist, placement) + np.hstack((-halo, halo)))[halo.any(axis=1)]
+    halo = design.constraints.turned_halo(placement.orientation)[netlist.hard]
+    boxes = (_boxes(flat, netlist, placement) + halo * (-1, -1, 1, 1))[halo.any(axis=1)]
     own = {tuple(box) for box in constraints_of(flat)[0].blockages.tolist()}
     extra = [box for box in design.constraints.blockages.tolist() if tuple(box) not in own]
     on_canvas = np.array(extra).reshape(-1, 4) + np.tile((core.x_low, core.y_low), 2)

@@ -175,7 +175,7 @@ def _check_areas(design: Design) -> None:
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
     blocked = kept.rectangles[kept.kind != KeepOutKind.REGION]
-    fixed = clipped(_taken_by_fixed(design, np.zeros(2)), canvas.width, canvas.height)
+    fixed = clipped(_taken_by_fixed(design, np.zeros(4)), canvas.width, canvas.height)
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
@@ -188,7 +188,8 @@ def _check_area(design: Design, nodes: list[int], space: float, where: str, besi
     Macros without a halo may overlap by the threshold.
     """
     halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
-    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
+    halo = halo[:, :2] + halo[:, 2:]
+    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + halo
     sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
     needed = float(np.prod(sides, axis=1).sum())
     if needed > space * (1 + TOLERANCE):
@@ -200,7 +201,7 @@ def _check_area(design: Design, nodes: list[int], space: float, where: str, besi
 
 def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
     """The largest halos (x, y) of some macros in any of their orientations."""
-    halo = design.constraints.halo[nodes]
+    halo = design.constraints.halo[nodes].reshape(-1, 2)
     if (design.constraints.orientations[nodes] >> 4).any():
         halo = np.concatenate((halo, halo[:, ::-1]))
     return (float(halo[:, 0].max(initial=0.0)), float(halo[:, 1].max(initial=0.0)))
@@ -209,12 +210,17 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
 def _without_place(design: Design) -> list[int]:
     """The movable macros that have no place; equal macros share one answer."""
     constraints, netlist, kept = design.constraints, design.netlist, keep_outs(design)
-    has_place: dict[tuple[float | tuple[bool, SnapGrid], ...], bool] = {}
+    has_place: dict[tuple[float | tuple[bool, tuple[float, ...], SnapGrid], ...], bool] = {}
+    turned_halo = [constraints.turned_halo(np.full(netlist.num_nodes, turned)) for turned in range(8)]
     nowhere = []
     for node in design.placing_order.tolist():
         turns = [Orientation(turned) for turned in range(8) if constraints.allows(node, turned)]
-        ways = {(turned.swaps_sides, constraints.grid_of(node, turned)) for turned in turns}
-        alike = (netlist.width[node], netlist.height[node], *constraints.halo[node].tolist(), int(kept.set_of[node]))
+        every = np.array([turned_halo[turned][node] for turned in turns])
+        ways = {
+            (turned.swaps_sides, tuple(halo), constraints.grid_of(node, turned))
+            for turned, halo in zip(turns, every.tolist(), strict=True)
+        }
+        alike = (netlist.width[node], netlist.height[node], int(kept.set_of[node]))
         for way in ways:
             if (*alike, way) not in has_place:
                 has_place[*alike, way] = _has_place(design, node, *way)
@@ -223,16 +229,17 @@ def _without_place(design: Design) -> list[int]:
     return nowhere
 
 
-def _has_place(design: Design, node: int, swapped: bool, grid: SnapGrid) -> bool:
-    """Whether any lower left corner is free: if one is, so is one that cannot move further left or down."""
+def _has_place(design: Design, node: int, swapped: bool, halo: tuple[float, ...], grid: SnapGrid) -> bool:
+    """Whether any lower left corner is free: if one is, so is one that cannot move further left or down.
+
+    `halo`: left, bottom, right and top as the macro is turned.
+    """
     netlist, canvas = design.netlist, design.canvas
     size = np.array([netlist.width[node], netlist.height[node]])
-    halo = design.constraints.halo[node]
-    if swapped:
-        size, halo = size[::-1], halo[::-1]
+    size = size[::-1] if swapped else size
     # Lower left corners strictly inside these rectangles are taken.
     kept = keep_outs(design)
-    taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, halo)))
+    taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, np.array(halo))))
     taken = taken - np.concatenate((size, np.zeros(2)))
     tried = []
     for axis, extent in ((0, canvas.width), (1, canvas.height)):
@@ -251,27 +258,33 @@ def _has_place(design: Design, node: int, swapped: bool, grid: SnapGrid) -> bool
 
 
 def _fixed_macros(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """int32 [F], the fixed hard macros; and their centres, half sides and halos as placed, float64 [F, 2] each."""
+    """The fixed hard macros, int32 [F]; their centres and half sides, float64 [F, 2]; halos as placed, [F, 4]."""
     initial, netlist = design.initial, design.netlist
     fixed = netlist.hard[initial.fixed[netlist.hard]]
-    pairs = ((initial.x, initial.y), netlist.sides(initial.orientation), design.constraints.sides(initial.orientation))
-    centre, side, halo = (np.stack(pair, axis=1)[fixed] for pair in pairs)
-    return fixed, centre, side / 2, halo
+    pairs = ((initial.x, initial.y), netlist.sides(initial.orientation))
+    centre, side = (np.stack(pair, axis=1)[fixed] for pair in pairs)
+    return fixed, centre, side / 2, design.constraints.turned_halo(initial.orientation)[fixed]
+
+
+def _needed_by_halos(centre: np.ndarray, halo: np.ndarray) -> np.ndarray:
+    """µm that the halos (float64 [F, 4]) of every two macros need between them on each axis, float64 [F, F, 2]."""
+    low, high = halo[:, :2], halo[:, 2:]
+    return np.where(centre[:, None] <= centre, high[:, None] + low, low[:, None] + high)
 
 
 def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
-    """The area that fixed hard macros take from a macro with a halo (x, y), float64 [K, 4]."""
+    """The area that fixed hard macros take from a macro with a halo (four sides, float64 [4]), float64 [K, 4]."""
     _, centre, half, own = _fixed_macros(design)
-    gap = own + halo
-    reach = half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-    boxes = np.concatenate((centre - reach, centre + reach), axis=1)
+    gap = own + np.roll(halo, 2)  # of opposite sides
+    reach = np.tile(half, 2) + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    boxes = np.tile(centre, 2) + reach * (-1, -1, 1, 1)
     return boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
 
 
 def _too_close(design: Design) -> list[str]:
     """A notice if fixed macros are closer to each other than their halos allow."""
     fixed, centre, half, halo = _fixed_macros(design)
-    gap = halo[:, None] + halo
+    gap = _needed_by_halos(centre, halo)
     reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
     meets = (np.abs(centre[:, None] - centre) < reach - TOLERANCE).all(axis=2) & (gap > 0).any(axis=2)
     pairs = np.argwhere(np.triu(meets, 1))
@@ -289,7 +302,8 @@ def _too_narrow(design: Design) -> list[str]:
     fixed, centre, half, halo = _fixed_macros(design)
     gap = np.abs(centre[:, None] - centre) - (half[:, None] + half)
     pitches = np.array(design.constraints.coarsest_pitch)
-    needed = halo[:, None] + halo + np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # as in native/cost/legality.hpp
+    slack = np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # as in native/cost/legality.hpp
+    needed = _needed_by_halos(centre, halo) + slack
     faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
     narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
     pairs = np.argwhere(np.triu(narrow.any(axis=2), 1))

@@ -23,7 +23,7 @@ import numpy as np
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import SourceFile, write_whole
-from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Tracks
+from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Straps, Tracks
 from placement.netlist.geometry import Rectangle, frozen
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
 
@@ -276,6 +276,7 @@ def _header(design: FlatDesign) -> dict[str, Any]:
         "die": _values(plan.die),
         "core": _values(plan.core),
         "manufacturing_grid": plan.manufacturing_grid,
+        "straps": [_values(straps) for straps in plan.straps],
         "tracks": [_values(tracks) for tracks in plan.tracks],
         "blockages": [_values(blockage) for blockage in plan.blockages],
         "regions": [_values(region) for region in plan.regions],
@@ -321,6 +322,7 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
             halo_node=arrays["halo_node"],
             halo=arrays["halo"],
             manufacturing_grid=header["manufacturing_grid"],
+            straps=tuple(Straps(*straps) for straps in header.get("straps", [])),
         ),
         technology=_technology(header),
         master=arrays["master"],

@@ -133,6 +133,23 @@ class Region:
         object.__setattr__(self, "nodes", frozen(self.nodes, np.int32))
 
 
+@dataclasses.dataclass(frozen=True)
+class Straps:
+    """Power straps on a layer, which repeat.
+
+    Attributes:
+        layer: its name.
+        is_vertical: whether they run up.
+        pitch: µm from a strap to the next of the same net.
+        width: µm.
+    """
+
+    layer: str
+    is_vertical: bool
+    pitch: float
+    width: float
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Floorplan:
     """Where a design's nodes may be placed and wires may run.
@@ -148,6 +165,7 @@ class Floorplan:
         halo_node: int32 [H], nodes with a halo.
         halo: float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N.
         manufacturing_grid: µm; 0: unknown.
+        straps: of the power grid; per layer and direction.
     """
 
     units: float
@@ -160,6 +178,7 @@ class Floorplan:
     halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
     halo: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
     manufacturing_grid: float = 0.0
+    straps: tuple[Straps, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo_node", frozen(self.halo_node, np.int32))

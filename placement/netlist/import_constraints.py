@@ -16,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid
+from placement.netlist.channel_for_straps import channel_for_straps
+from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, four_sides
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist, NodeKind
 from placement.netlist.errors import DesignError
@@ -51,23 +52,27 @@ class ConstraintSettings:
     """The user's settings. Lengths in µm; rectangles in the files' own coordinates.
 
     Attributes:
-        halo: x and y of every macro, which replace the files' halos; None: those of the files.
-        halos: name of a master, or pattern (`*`) of names → x and y; a later one replaces an earlier one.
+        halo: x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: those of
+            the files.
+        halos: name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one.
+        halo_pins: whether halos are kept on the sides with pins only.
         blockages: added to those of the files.
         regions: added to those of the files.
         port_keepout: the distance of macros from ports.
-        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule.
+        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule; None: as the
+            power straps in the files need it.
         snap: what lower left corners lie on: the manufacturing grid (if a file gives one), a grid on which the pins
             of each layer lie on its routing tracks, nothing, or a grid in the files' coordinates.
         any_orientation: whether macros may have any orientation, whatever the LEF file allows.
     """
 
-    halo: tuple[float, float] | None = None
-    halos: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    halo: tuple[float, ...] | None = None
+    halos: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    halo_pins: bool = False
     blockages: tuple[Rectangle, ...] = ()
     regions: tuple[RegionSetting, ...] = ()
     port_keepout: float = 0.0
-    channel: tuple[float, float] = (0.0, 0.0)
+    channel: tuple[float, float] | None = None
     snap: Snap | SnapGrid = "manufacturing"
     any_orientation: bool = False
 
@@ -75,10 +80,10 @@ class ConstraintSettings:
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
     """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
 
-    From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
+    From the files: halos, placement blockages (but soft and
     partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
     regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
-    From rows and cells: the spacing.
+    From rows and cells: the spacing. From power straps: the channel.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
@@ -92,6 +97,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         raise DesignError("snap=tracks: the floorplan has no tracks")
     grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
     all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
+    channel = _channel(flat, chosen, halo, notices)
     constraints = Constraints(
         halo=halo,
         blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
@@ -100,8 +106,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         grid=snap_grid(flat.floorplan, flat.technology, "manufacturing" if all_have_grids else chosen.snap),
         macro_grids=grids,
         port_keepout=chosen.port_keepout,
-        spacing=_spacing(flat, chosen, halo, notices),
-        channel=chosen.channel,
+        spacing=_spacing(flat, chosen, halo, notices) if max(channel) == 0 else 0.0,
+        channel=channel,
     )
     return constraints, tuple(notices)
 
@@ -111,7 +117,7 @@ def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constrai
     index = {name: node for node, name in enumerate(to.names)}
     number = np.array([index.get(name, -1) for name in of.names], dtype=np.int64)
     old = np.flatnonzero(number >= 0)
-    halo, orientations = np.zeros((to.num_nodes, 2)), np.full(to.num_nodes, ALL_ORIENTATIONS)
+    halo, orientations = np.zeros((to.num_nodes, 4)), np.full(to.num_nodes, ALL_ORIENTATIONS)
     halo[number[old]], orientations[number[old]] = constraints.halo[old], constraints.orientations[old]
     regions = [
         dataclasses.replace(region, nodes=np.sort(number[region.nodes][number[region.nodes] >= 0]))
@@ -128,25 +134,40 @@ def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constrai
 
 def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     netlist, plan = flat.netlist, flat.floorplan
-    halo = np.zeros((netlist.num_nodes, 2))
+    halo = np.zeros((netlist.num_nodes, 4))
     if settings.halo is None:
-        halo[plan.halo_node] = np.maximum(plan.halo[:, :2], plan.halo[:, 2:])
-        uneven = int((plan.halo[:, :2] != plan.halo[:, 2:]).any(axis=1).sum())
-        if uneven:
-            notices.append(
-                f"{uneven} halos differ between left and right, or bottom and top: macros keep the larger on both "
-                "sides, cells in a full evaluation that of each side"
-            )
+        halo[plan.halo_node] = plan.halo
     else:
-        halo[netlist.hard] = settings.halo
+        halo[netlist.hard] = four_sides([settings.halo])[0]
     names = hard_names(netlist)
     masters = defaultdict[str, list[int]](list)
     for node in netlist.hard.tolist():
         if flat.master[node] >= 0:
             masters[flat.master_names[flat.master[node]]].append(node)
     for pattern, sides in settings.halos.items():
-        halo[masters.get(pattern) or matching(names, pattern, "halo")] = sides
-    return np.where((netlist.kind == 0)[:, None], halo, 0.0)
+        halo[masters.get(pattern) or matching(names, pattern, "halo")] = four_sides([sides])[0]
+    if settings.halo_pins:
+        halo = np.where(_sides_with_pins(flat), halo, 0.0)
+        bare = int((~halo.any(axis=1))[netlist.hard].sum())
+        notices.append(f"halos are kept on the sides with pins only; {bare} macros have none")
+    return np.where((netlist.kind == NodeKind.HARD)[:, None], halo, 0.0)
+
+
+def _sides_with_pins(flat: FlatDesign) -> np.ndarray:
+    """Whether a pin on a net is nearer to that side (left, bottom, right, top) than to the others, bool [N, 4].
+
+    Macros of one master have the pins of all of them.
+    """
+    netlist = flat.netlist
+    pin = np.unique(netlist.net_pins)
+    node = netlist.pin_node[pin]
+    half = np.stack([netlist.width[node], netlist.height[node]], axis=1) / 2
+    offset = np.stack([netlist.pin_dx[pin], netlist.pin_dy[pin]], axis=1)
+    nearest = np.argmin(np.concatenate([half + offset, half - offset], axis=1), axis=1)
+    alike = np.where(flat.master >= 0, flat.master, len(flat.master_names) + np.arange(netlist.num_nodes))
+    has_pins = np.zeros((int(alike.max(initial=0)) + 1, 4), dtype=bool)
+    has_pins[alike[node], nearest] = True
+    return has_pins[alike]
 
 
 def _missing_rows(flat: FlatDesign) -> list[str]:
@@ -165,9 +186,19 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
     ]
 
 
+def _channel(
+    flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]
+) -> tuple[float, float]:
+    if settings.channel is not None:
+        return settings.channel
+    channel, said = channel_for_straps(flat, halo)
+    notices += said
+    return channel
+
+
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
-    """What cells need between macros, unless there is a channel rule or the settings say that macros have no halos."""
-    if max(settings.channel) > 0 or (settings.halo is not None and not halo.any()):
+    """What cells need between macros, unless the settings say that macros have no halos."""
+    if settings.halo is not None and not halo.any():
         return 0.0
     spacing = spacing_for_cells(flat, halo)
     if spacing:

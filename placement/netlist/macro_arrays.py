@@ -145,8 +145,8 @@ def _group(
     gap: tuple[float, float] | None = None,
 ) -> _Group:  # fmt: skip
     count = len(nodes)
-    halo = 2 * constraints.halo[nodes].max(axis=0)
-    gap = gap or (float(halo[0]), float(halo[1]))
+    left, bottom, right, top = constraints.halo[nodes].max(axis=0).tolist()
+    gap = gap or (left + right, bottom + top)
     if not columns:
         width, height = float(flat.netlist.width[nodes[0]]) + gap[0], float(flat.netlist.height[nodes[0]]) + gap[1]
         even = [columns for columns in range(1, count + 1) if count % columns == 0]

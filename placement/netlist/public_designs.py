@@ -27,6 +27,8 @@ CHUNK = 1 << 16
 """The most bytes that are read at once."""
 SILENCE = 30.0
 """The most seconds that a server may send nothing."""
+DEADLINE = 600.0
+"""The most seconds that a design may take."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +189,7 @@ def fetch(
     out: Path | None = None,
     *,
     source: str = SOURCE,
-    seconds: float = 600.0,
+    seconds: float = DEADLINE,
     progress: Progress = lambda file, done: None,
 ) -> Path:
     """Downloads a public design's files; those that are in the folder already and intact are kept.

@@ -31,13 +31,14 @@ def spacing_for_cells(flat: FlatDesign, halo: np.ndarray) -> float:
 
     Args:
         flat: the design before clustering.
-        halo: float64 [N, 2], x and y of each node in orientation N.
+        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N.
     """
     rows, netlist, cells = flat.floorplan.rows, flat.netlist, flat.cells[~flat.placement.fixed[flat.cells]]
     hard, core = netlist.hard, flat.floorplan.core
     if not len(rows) or not len(cells) or not len(hard):
         return 0.0
-    site, height, beside = float(np.median(rows.site_width)), rows.row_height, 2 * float(halo[hard].max())
+    site, height = float(np.median(rows.site_width)), rows.row_height
+    beside = float((halo[hard, :2].max(axis=0) + halo[hard, 2:].max(axis=0)).max())
     sites = levels = 1.0
     if not beside:
         wide, high = (np.quantile(sides[cells], _MOST_CELLS) for sides in (netlist.width, netlist.height))

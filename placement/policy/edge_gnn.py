@@ -39,6 +39,8 @@ ILLEGAL = -1e9
 """Logit of an illegal cell: finite, and its probability is exactly 0."""
 _CONTEXT_HIDDEN = 64
 _RANK_WAVES = 6
+_FREQUENCIES = 8
+"""Cosines per axis of the location head."""
 
 
 class EdgeGNN(nnx.Module):
@@ -46,14 +48,14 @@ class EdgeGNN(nnx.Module):
 
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
         self.config = config
-        width, frequencies, maps = config.grid_width, config.location_frequencies, len(priors(config))
+        width, maps = config.grid_width, len(priors(config))
         self.encoder = GraphEncoder(NODE_FEATURES, config.node_width, config.rounds, rngs=rngs)
         features = 3 * config.node_width + 2 * _RANK_WAVES + 1 + TARGETS + 4
         self.context_hidden = nnx.Linear(features, _CONTEXT_HIDDEN, rngs=rngs)
         small = nnx.initializers.variance_scaling(1e-2, "fan_in", "normal")
         self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
         tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
-        self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
+        self.location = nnx.Linear(_CONTEXT_HIDDEN, _FREQUENCIES**2, kernel_init=tiny, use_bias=False, rngs=rngs)
         self.prior = nnx.Linear(_CONTEXT_HIDDEN, maps, kernel_init=tiny, bias_init=prior_weights(config), rngs=rngs)
         self.decoder = GridDecoder(channels(config), width, dtype=product_dtype(config), rngs=rngs)
 
@@ -92,12 +94,12 @@ class EdgeGNN(nnx.Module):
 
     def _context(self, numbers: jax.Array) -> Context:
         """Splits float32 [B, H]."""
-        width, frequencies = self.config.grid_width, self.config.location_frequencies
-        ends = [width, 2 * width, 2 * width + frequencies**2]
+        width = self.config.grid_width
+        ends = [width, 2 * width, 2 * width + _FREQUENCIES**2]
         scale, shift, location, prior = jnp.split(numbers, ends, axis=1)
         if not self.config.location:
             location = jnp.zeros_like(location)
-        return Context(scale, shift, location.reshape(-1, frequencies, frequencies), prior)
+        return Context(scale, shift, location.reshape(-1, _FREQUENCIES, _FREQUENCIES), prior)
 
 
 def prior_weights(config: PolicyConfig) -> nnx.Initializer:

@@ -215,8 +215,8 @@ class Learner:
         goals = ppo.targets(batch, rewards, values, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
-        learning_rate = config.learning_rate * _linear_decay(config.final_learning_rate_fraction, progress)
-        entropy = config.entropy_coefficient * _linear_decay(config.final_entropy_fraction, progress)
+        decay = _linear_decay(config.final_fraction, progress)
+        learning_rate, entropy = config.learning_rate * decay, config.entropy_coefficient * decay
         coefficients = Coefficients(np.float32(config.clip), np.float32(entropy))
         rates = Rates(np.float32(learning_rate), np.float32(config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])

@@ -101,7 +101,7 @@ class LearnerLoop:
             while not done:
                 row = self._iterate(pipeline)
                 done = self._note_done()
-                iteration = self.state.counters.iteration
+                iteration, row["seconds"] = self.state.counters.iteration, self.state.counters.seconds
                 if done or (every and iteration % every == 0):
                     row |= self._evaluate(iteration)
                 row["best_so_far"] = roles.best.mean_cost()
@@ -122,7 +122,7 @@ class LearnerLoop:
                     self.save()
 
     def _note_done(self) -> bool:
-        """Whether the run is done; a checkpoint then says so, although the clock runs on after the last iteration."""
+        """Whether the run is done; its checkpoint and its last row say so, although the clock runs on after this."""
         counters = dataclasses.replace(self.state.counters, seconds=self._seconds())
         done = counters.done(self._config)
         if done:

@@ -231,6 +231,12 @@ class Evaluator:
                 evaluations.append(Evaluation(design, greedy, *found.get(env, (None, None))))
         return evaluations
 
+    def episodes(self, parameters: Any, key: jax.Array) -> Episode:
+        """The samples of each design as one `Episode` with the axis B first; `key` is consumed."""
+        found = play(self._agent, self._pools[-1], self._network(parameters), key)
+        assert found is not None
+        return found
+
     def finite(self, parameters: Any) -> bool:
         """Whether the network's outputs at the beginning of each design's episode are finite."""
         observation, _ = self._pools[0].reset()

@@ -39,8 +39,13 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
-RENAMED = {"room_bias": "whitespace_bias"}
-"""Settings of the policy by the names that older run folders have for them."""
+RENAMED = {
+    "policy.room_bias": "policy.whitespace_bias",
+    "policy.location_frequencies": None,
+    "ppo.final_learning_rate_fraction": "ppo.final_fraction",
+    "ppo.final_entropy_fraction": None,
+}
+"""Settings by the names that older run folders have for them; None: has gone."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -191,10 +196,14 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
 
 def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Nested settings of an older run folder under their present names."""
-    policy = settings.get("policy")
-    if not isinstance(policy, Mapping):
-        return dict(settings)
-    return {**settings, "policy": {RENAMED.get(name, name): value for name, value in policy.items()}}
+    result = dict(settings)
+    for old, new in RENAMED.items():
+        group, _, name = old.partition(".")
+        if isinstance(result.get(group), Mapping) and name in result[group]:
+            values = dict(result[group])
+            value = values.pop(name)
+            result[group] = values if new is None else values | {new.removeprefix(f"{group}."): value}
+    return result
 
 
 def plain(config: Any) -> dict[str, Any]:

@@ -51,6 +51,11 @@ def design():
     return load("clustered40")
 
 
+@pytest.fixture(scope="module")
+def starts(design):
+    return make_starts(design, QUICK, 0)
+
+
 @pytest.mark.parametrize(("threads", "soft_moves"), [(1, False), (2, True)])
 def test_equal_arguments_give_equal_results(design, threads, soft_moves):
     arguments = {"config": AnnealConfig(soft_moves=soft_moves), "threads": threads, "seed": 3, "round_moves": 1_000}
@@ -62,8 +67,8 @@ def test_equal_arguments_give_equal_results(design, threads, soft_moves):
     assert first.moves >= 6_000
 
 
-def test_cost_falls_well_below_the_starts(design):
-    best_start = min(compute_costs(design, start.placement).total for start in make_starts(design, QUICK, 0))
+def test_cost_falls_well_below_the_starts(design, starts):
+    best_start = min(compute_costs(design, start.placement).total for start in starts)
     result = search(design, moves=60_000, round_moves=1_000)
     assert result.costs.total < 0.97 * best_start
     costs = [point.cost for point in result.history]
@@ -121,8 +126,8 @@ def test_only_a_whole_state_of_the_same_search_is_resumed(design, tmp_path):
     assert moves(tmp_path / "other", seed=2) == fresh
 
 
-def test_a_given_start_is_never_made_worse(design):
-    start = make_starts(design, QUICK, 1)[0]
+def test_a_given_start_is_never_made_worse(design, starts):
+    start = starts[0]
     result = search(design, [start], moves=2_000, round_moves=1_000)
     assert result.start == start.name
     assert result.costs.total <= compute_costs(design, start.placement).total
@@ -272,8 +277,8 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     assert kind in result.start
 
 
-def test_a_policys_samples_are_made_legal_before_they_are_refined(design):
-    sample = make_starts(design, QUICK, 0)[0]
+def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts):
+    sample = starts[0]
     config = dataclasses.replace(QUICK, blockages=((0.0, 0.0, 40.0, 40.0),))
     assert not fits(design, sample.placement, blockages=config.blockages)
     start, *rows = refinement_starts(design, [sample], config)

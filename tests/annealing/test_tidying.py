@@ -4,11 +4,14 @@ import pytest
 
 import placement
 from placement import AnnealConfig
+from placement.annealing.annealer import Annealer
 from placement.annealing.search import Watch
 from placement.annealing.tidying import straighten
 from placement.config import ConfigError
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
-from placement.engine.tidiness import tidiness
+from placement.engine.tidiness import largest_empty_rectangle, tidiness
+from placement.netlist.design import NodeKind
+from tests.support.designs import Net, Node, build, square_canvas
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +68,20 @@ def test_the_cost_can_weigh_tidiness_all_along(design):
 def test_a_share_beyond_one_is_rejected():
     with pytest.raises(ConfigError, match=r"anneal\.tidy"):
         AnnealConfig(tidy=2.0)
+
+
+def test_a_macro_in_the_way_of_the_largest_empty_rectangle_costs_more():
+    """A column at the left edge and a macro before it; the rectangle beside is 140 × 200 µm, to grow by 35 µm."""
+    corners = [(0, y) for y in (40, 60, 80, 100, 120)] + [(40, 90)]
+    nodes = [Node(f"{x}_{y}", NodeKind.HARD, x + 10.0, y + 10.0, 20.0, 20.0) for x, y in corners]
+    design = build("column", square_canvas(20, 20), nodes, [Net([(node.name, 0.0, 0.0) for node in nodes])])
+    annealer = Annealer(design, design.initial, config=AnnealConfig(), weights=DEFAULT_WEIGHTS._replace(tidy=1.0))
+    before = annealer.costs.total
+    annealer.grow_clear()
+    assert annealer.costs.total == pytest.approx(before + 40 / len(nodes))
+    assert annealer.best_cost == annealer.costs.total
+    for _ in range(3):
+        annealer.run(2000, 0.0)
+        annealer.grow_clear()
+    left, low, right, high = largest_empty_rectangle(design, annealer.placement)
+    assert (right - left) * (high - low) >= 180 * 200 - 1

@@ -94,7 +94,7 @@ def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, c
 
 
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
-    words = ("--halo", 2, "--halo", "core/u1/*=4,3", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
+    words = ("--halo", 2, "--halo", "core/u1/*=4,3,2,1", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
     words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25", "--tracks", 12, 13, 9, 8)
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--parts", 4, *words) == 0
     design = load(tmp_path / "d")
@@ -102,7 +102,7 @@ def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path:
     assert (canvas.routes_horizontal, canvas.routes_vertical) == (12, 13)
     assert (canvas.macro_routes_horizontal, canvas.macro_routes_vertical) == (9, 8)
     halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
-    assert halos["core/u1/mem[1]"] == (4, 3) and halos["core/u0/mem[0]"] == (2, 2)
+    assert halos["core/u1/mem[1]"] == (4, 3, 2, 1) and halos["core/u0/mem[0]"] == (2, 2, 2, 2)
     # The core begins ten rows of 2.72 µm further in than the die.
     np.testing.assert_allclose(constraints.blockages, [[2.8, 2.8, 12.8, 22.8]])
     assert [names[node] for node in constraints.regions[0].nodes] == ["core/u2/mem[2]", "core/u3/mem[3]"]

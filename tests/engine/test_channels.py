@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from placement.annealing.legaliser import NoLegalPlacement, fits, legalise
+from placement.annealing.legaliser import NoLegalPlacement, _bands, _channels, fits, legalise
 from placement.annealing.search import search
 from placement.engine import _native
 from placement.engine.costs import legality, violations
@@ -27,10 +27,14 @@ NO_GRID = SnapGrid()
 
 
 def with_channels(
-    design: Design, channel: tuple[float, float] = CHANNEL, *, halo: float = 0.0, grid: SnapGrid = NO_GRID
+    design: Design,
+    channel: tuple[float, float] = CHANNEL,
+    *,
+    halo: float | tuple[float, ...] = 0.0,
+    grid: SnapGrid = NO_GRID,
 ) -> Design:
     kept = Constraints.none(design.netlist.num_nodes)
-    halos = np.where((design.netlist.kind == NodeKind.HARD)[:, None], halo, 0.0) * np.ones(2)
+    halos = np.where((design.netlist.kind == NodeKind.HARD)[:, None], np.broadcast_to(halo, 4), 0.0)
     return dataclasses.replace(design, constraints=dataclasses.replace(kept, halo=halos, grid=grid, channel=channel))
 
 
@@ -55,6 +59,11 @@ def shuffled(design: Design, generator: np.random.Generator, *, step: float = 1.
         half = sides[order] / 2
         places.append(half + step * generator.integers(0, (extent - 2 * half) // step + 1))
     return design.initial.moved(order, *places)
+
+
+def sides(seed: int) -> float | tuple[float, ...]:
+    """A halo (µm), of some seeds with four different sides."""
+    return (float(seed % 3), 0.0, 0.5, 2.0) if seed % 4 == 3 else float(seed % 3)
 
 
 def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, float] = CHANNEL) -> Design:
@@ -120,7 +129,7 @@ def test_no_rule_is_the_default() -> None:
 def test_counts_and_legality_are_the_oracles(seed: int) -> None:
     generator = np.random.default_rng(seed)
     grid = SnapGrid(1.0, 0.0, 0.0, 0.0) if seed % 4 == 3 else SnapGrid()
-    design = with_channels(random_macros(seed, fixed=0, count=4), halo=float(seed % 3), grid=grid)
+    design = with_channels(random_macros(seed, fixed=0, count=4), halo=sides(seed), grid=grid)
     for _ in range(50):
         placement = shuffled(design, generator, step=4.0 if seed % 2 else 1.0)
         count = narrow_gaps(design, placement)
@@ -133,7 +142,8 @@ def test_counts_and_legality_are_the_oracles(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_an_episode_keeps_the_rule_and_the_mask_offers_all_that_does(seed: int, off_grid: bool) -> None:
     generator = np.random.default_rng(seed)
-    design = with_channels(random_macros(seed, count=5, cells=24 if seed % 2 else 30), halo=float(seed % 3 == 2))
+    halo = sides(seed) if seed % 4 == 3 else float(seed % 3 == 2)
+    design = with_channels(random_macros(seed, count=5, cells=24 if seed % 2 else 30), halo=halo)
     state = PlacementState(dataclasses.replace(design, off_grid=off_grid))
     canvas, narrow = design.action_canvas, 0
     while state.step < len(design.placing_order):
@@ -177,7 +187,7 @@ def only(design: Design, placement: Placement, macros: np.ndarray) -> tuple[Desi
         nodes.append(Node(name, NodeKind.HARD, x, y, float(width[node]), float(height[node])))
     small = build("some", design.canvas, nodes, [Net([("port", 0, 0), (names[0], 0, 0)])])
     kept = design.constraints
-    small = with_channels(small, kept.channel, halo=float(kept.halo[macros[0], 0]), grid=kept.grid)
+    small = with_channels(small, kept.channel, halo=tuple(kept.halo[macros[0]]), grid=kept.grid)
     return small, small.initial
 
 
@@ -194,9 +204,12 @@ def test_no_place_is_nearer(seed: int) -> None:
     low, high = np.array([5.0, 6.0]), np.array([55.0, 54.0])
     edges = [[low[axis], low[axis] + wide, high[axis] - wide, high[axis]] for axis, wide in enumerate((8.0, 6.0))]
     start = generator.integers(-5, 65, 2).astype(float)
-    found = _native.nearest_legal_position(
-        tuple(start), tuple(low), tuple(high), *at, *reach, channels=[*facing, *abut, *channel], edges=edges
-    )
+    areas = [
+        np.concatenate([at - reach, at + reach]),
+        *_channels(at, facing, np.stack([abut, abut]), channel),
+        *_bands(np.array(edges)),
+    ]
+    found = _native.nearest_legal_position(tuple(start), tuple(low), tuple(high), *np.concatenate(areas, axis=1))
     x, y = np.meshgrid(np.arange(low[0], high[0] + 1), np.arange(low[1], high[1] + 1), indexing="ij")
     places = np.stack([x.ravel(), y.ravel()])
 
@@ -219,7 +232,7 @@ def test_no_place_is_nearer(seed: int) -> None:
 def test_the_legaliser_keeps_the_rule(seed: int) -> None:
     grid = SnapGrid(0.5, 0.25, 0.1, 0.0) if seed % 2 else SnapGrid()
     macros = random_macros(seed, count=8, fixed=1 - seed % 2)  # a corner is off the grid
-    design = with_channels(macros, halo=float(seed % 3), grid=grid)
+    design = with_channels(macros, halo=sides(seed), grid=grid)
     before = shuffled(design, np.random.default_rng(seed))
     after = legalise(design, before)
     assert fits(design, after) and not sum(violations(design, after)) and narrow_gaps(design, after) == 0

@@ -248,3 +248,53 @@ def test_snapshots_of_other_constraints_are_refused() -> None:
     other.reset()
     with pytest.raises(ValueError, match="of another design"):
         other.restore(0, pool.snapshot(0))
+
+
+def spaced(spacing: float) -> Design:
+    """Four macros on 120 × 120 µm, with a spacing."""
+    macros = [Node(f"m{number}", NodeKind.HARD, 20.0, 20.0, 14.0 + number, 23.0) for number in range(4)]
+    nodes = [Node("p", NodeKind.PORT, 0.0, 12.0), *macros]
+    design = build("four", square_canvas(30, 30, cell=4.0), nodes, [Net([("p", 0, 0), ("m0", 0, 0)])])
+    return constrained(design, spacing=spacing)
+
+
+@pytest.mark.parametrize("off_grid", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_episode_keeps_the_designs_spacing(seed: int, off_grid: bool) -> None:
+    """Between movable macros; on gcells' centres the mask offers all that does."""
+    design = spaced(3.0)
+    state = PlacementState(dataclasses.replace(design, off_grid=off_grid))
+    generator, kept_off = np.random.default_rng(seed), 0
+    while state.step < len(design.placing_order):
+        mask = state.mask()
+        current = int(design.placing_order[state.step])
+        for row, column in generator.integers(0, 30, (150, 2)).tolist():
+            x, y = (column + 0.5) * design.canvas.cell_width, (row + 0.5) * design.canvas.cell_height
+            placement, others = so_far(design, state, (x, y))
+            clear = oracle.may_stand(design, placement, current)
+            touching = any(oracle.too_close(design, placement, current, other) for other in others)
+            close = any(oracle.too_close(design, placement, current, other, spacing=3.0) for other in others)
+            kept_off += clear and close and not touching
+            if not off_grid:
+                assert bool(mask[row, column]) == (clear and not close)
+                if clear and close and not touching:
+                    with pytest.raises(IllegalAction, match="3 µm from each other, the design's spacing"):
+                        state.place(row, column)
+        cells = np.argwhere(mask)
+        state.place(*cells[int(generator.integers(len(cells)))].tolist())
+    order = design.placing_order
+    final = design.initial.moved(order, *state.centres().T)
+    pairs = itertools.combinations(order.tolist(), 2)
+    assert kept_off > 0 and not any(oracle.too_close(design, final, *pair, spacing=3.0) for pair in pairs)
+
+
+def test_a_full_design_has_no_spacing_in_an_episode() -> None:
+    design = spaced(100.0)
+    assert PlacementState(design).legal_cells > 0
+    plain = PlacementState(constrained(design, spacing=0.0))
+    state = PlacementState(design)
+    for _ in range(2):
+        assert (state.mask() == plain.mask()).all()
+        row, column = np.argwhere(state.mask())[0].tolist()
+        state.place(row, column)
+        plain.place(row, column)

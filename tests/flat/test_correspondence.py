@@ -78,7 +78,7 @@ def test_cells_keep_off_what_the_constraints_say() -> None:
     assert halo[other].tolist() == [3.0, 4.0, 3.0, 4.0]
     assert np.delete(halo, [one, other], axis=0).max() == 0
     above = import_flat(flat, ImportSettings(constraints=dataclasses.replace(settings, halo=(2.0, 5.0)))).design
-    assert np.asarray(core_of(flat, above).halo)[one].tolist() == [0.5, 5.0, 2.0, 5.0]
+    assert np.asarray(core_of(flat, above).halo)[one].tolist() == [2.0, 5.0, 2.0, 5.0]
 
 
 def test_blockages_count_from_the_files_origin(imported: ImportedDesign) -> None:

@@ -11,7 +11,7 @@ import pytest
 from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat import flat_evaluator
 from placement.flat.electrostatic import PlacerSettings
-from placement.flat.flat_evaluator import FlatEvaluator
+from placement.flat.flat_evaluator import FlatEvaluation, FlatEvaluator
 from placement.flat.global_placement import CellPlacement
 from placement.netlist.design import Placement
 from placement.netlist.errors import DesignError
@@ -32,11 +32,21 @@ def evaluator(imported: ImportedDesign, cluster: np.ndarray | None = None, annea
     return FlatEvaluator(imported.flat, clusters, imported.design, anneal=anneal)
 
 
+@pytest.fixture(scope="module")
+def middle(imported: ImportedDesign) -> CellPlacement:
+    """Dense cells, begun in the middle of the core."""
+    return evaluator(imported).dense(imported.design.initial)
+
+
+@pytest.fixture(scope="module")
+def found(imported: ImportedDesign) -> FlatEvaluation:
+    """Begun in annealed clusters."""
+    return evaluator(imported, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
+
+
 def test_dense_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_middle(
-    imported: ImportedDesign,
+    found: FlatEvaluation, middle: CellPlacement
 ) -> None:
-    found = evaluator(imported).evaluate(imported.design.initial)
-    middle = evaluator(imported).dense(imported.design.initial)
     assert found.dense.converged and found.spread.converged
     assert 0.95 * middle.wirelength < found.dense.wirelength < 1.02 * middle.wirelength
     assert found.dense.wirelength < found.spread.wirelength < found.route.routed_wirelength
@@ -77,15 +87,15 @@ def recorded(monkeypatch: pytest.MonkeyPatch, result: CellPlacement, diverge: An
 
 
 def test_spread_cells_begin_in_annealed_clusters_and_dense_ones_where_those_ended(
-    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+    imported: ImportedDesign, middle: CellPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = imported.design
     placed = anneal_for_full_evaluation(design, design.initial)
-    begun = recorded(monkeypatch, result := evaluator(imported).dense(design.initial))
+    begun = recorded(monkeypatch, middle)
     found = evaluator(imported, anneal=lambda *_: placed).evaluate(design.initial)
     (_, start, settings), dense = begun
     assert start is not None and settings.growth < PlacerSettings().growth
-    assert not dense.spread and dense.start is result.placement is found.dense.placement
+    assert not dense.spread and dense.start is middle.placement is found.dense.placement
     # Each cell begins within its cluster's soft macro as it was annealed.
     cells, cluster = imported.flat.cells, imported.clustering.cluster
     index = {name: node for node, name in enumerate(design.netlist.names)}
@@ -96,57 +106,46 @@ def test_spread_cells_begin_in_annealed_clusters_and_dense_ones_where_those_ende
     assert np.all(abs(start.y[held] - core.y_low - placed.y[nodes]) <= design.netlist.height[nodes] / 2)
 
 
-def test_clusters_that_cannot_be_annealed_are_placed_as_charges(
-    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+def test_without_clusters_or_where_they_cannot_be_annealed_cells_begin_in_the_middle(
+    imported: ImportedDesign, middle: CellPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reject(*_: object) -> NoReturn:
         raise DesignError("macros overlap")
 
-    begun = recorded(monkeypatch, evaluator(imported).dense(imported.design.initial))
-    for anneal in (reject, None):
-        evaluator(imported, anneal=anneal).evaluate(imported.design.initial)
-    assert begun[0].start == begun[2].start is not None
-    cells, cluster = imported.flat.cells, imported.clustering.cluster
-    first = begun[0].start
-    apart = [np.ptp(first.x[cells[cluster[cells] == number]]) for number in range(cluster.max() + 1)]
-    assert max(apart) < 0.6 * np.ptp(first.x[cells])  # each cluster is in one place, not all in the middle
-
-
-def test_without_clusters_or_where_they_find_no_whitespace_cells_begin_in_the_middle(
-    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def too_full(*_: object) -> NoReturn:
-        raise DesignError("too full")
-
-    begun = recorded(monkeypatch, evaluator(imported).dense(imported.design.initial))
+    begun = recorded(monkeypatch, middle)
     none = np.full_like(imported.clustering.cluster, -1)
-    evaluator(imported, cluster=none, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
-    monkeypatch.setattr(flat_evaluator, "spread_clusters", too_full)
-    evaluator(imported).evaluate(imported.design.initial)
-    assert [one.start for one in begun if one.spread] == [None, None]
+    for one in (
+        evaluator(imported, cluster=none, anneal=anneal_for_full_evaluation),
+        evaluator(imported, anneal=reject),
+        evaluator(imported),
+    ):
+        one.evaluate(imported.design.initial)
+    assert [one.start for one in begun if one.spread] == [None] * 3
     assert begun[0].settings == PlacerSettings()
 
 
-def test_cells_that_diverge_begin_in_the_middle(imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = evaluator(imported).dense(imported.design.initial)
-    begun = recorded(monkeypatch, result, lambda one: one.start is not None)
-    evaluator(imported).evaluate(imported.design.initial)
+def test_cells_that_diverge_begin_in_the_middle(
+    imported: ImportedDesign, middle: CellPlacement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = recorded(monkeypatch, middle, lambda one: one.start is not None)
+    evaluator(imported, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
     assert [(one.spread, one.start is None) for one in begun] == [
         (True, False), (True, True), (False, False), (False, True),
     ]  # fmt: skip
-    recorded(monkeypatch, result, lambda _: True)
+    recorded(monkeypatch, middle, lambda _: True)
     with pytest.raises(DesignError, match="diverged"):
         evaluator(imported).evaluate(imported.design.initial)
 
 
-def test_begun_near_the_result_is_the_same_within_a_percent_in_fewer_iterations(imported: ImportedDesign) -> None:
+def test_begun_near_the_result_is_nearly_the_same_in_fewer_iterations(
+    imported: ImportedDesign, found: FlatEvaluation
+) -> None:
     design = imported.design
     hard = design.netlist.hard[:1]
     moved = design.initial.moved(hard, design.initial.x[hard] + 1.0, design.initial.y[hard])
-    near = evaluator(imported).evaluate(design.initial)
-    alone, begun = evaluator(imported).evaluate(moved), evaluator(imported).evaluate(moved, near=near)
-    assert begun.route.routed_wirelength == pytest.approx(alone.route.routed_wirelength, rel=0.02)
-    assert begun.spread.iterations < 0.6 * alone.spread.iterations
+    begun = evaluator(imported).evaluate(moved, near=found)
+    assert begun.route.routed_wirelength == pytest.approx(found.route.routed_wirelength, rel=0.02)
+    assert begun.spread.iterations < 0.6 * found.spread.iterations
 
 
 def test_what_does_not_fit_the_netlist_is_rejected(imported: ImportedDesign) -> None:
@@ -157,6 +156,5 @@ def test_what_does_not_fit_the_netlist_is_rejected(imported: ImportedDesign) -> 
         evaluator(imported).evaluate(lacking)
 
 
-def test_one_placement_one_result(imported: ImportedDesign) -> None:
-    once, again = (evaluator(imported).dense(imported.design.initial) for _ in range(2))
-    assert once.placement == again.placement
+def test_one_placement_one_result(imported: ImportedDesign, middle: CellPlacement) -> None:
+    assert evaluator(imported).dense(imported.design.initial).placement == middle.placement

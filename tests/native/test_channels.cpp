@@ -3,6 +3,7 @@
 
 using placement::Canvas;
 using placement::Channel;
+using placement::Halo;
 using placement::HardBox;
 using placement::SnapGrid;
 
@@ -11,7 +12,7 @@ namespace {
 constexpr Channel kChannel{12, 10};
 
 // A square of 20 µm.
-HardBox square(double x, double y, double halo = 0) { return {x, y, 20, 20, halo, halo}; }
+HardBox square(double x, double y, double halo = 0) { return {x, y, 20, 20, {halo, halo}}; }
 
 bool breaks(const HardBox& a, const HardBox& b, const SnapGrid& grid = {}) {
   return placement::breaks_channel(a, b, kChannel, grid) && placement::breaks_channel(b, a, kChannel, grid);
@@ -41,17 +42,17 @@ TEST(channels_lie_along_the_edges) {
 TEST(bands_are_the_centres_at_which_the_rule_is_broken) {
   Canvas canvas;
   canvas.width = canvas.height = 100;
-  const HardBox other{55, 48, 14, 22, 1, 0};
-  for (const double halo : {0.0, 3.0}) {
+  const HardBox other{55, 48, 14, 22, {1, 0, 0.5, 0}};
+  for (const Halo& halo : {Halo{0, 0}, Halo{3, 3}, Halo{3, 2, -2, 1}}) {
     for (double x = 10; x <= 90; x += 0.5) {
       for (double y = 10; y <= 90; y += 0.5) {
-        const HardBox box{x, y, 20, 16, halo, halo};
+        const HardBox box{x, y, 20, 16, halo};
         const auto inside = [&](double at_x, double at_y, double reach_x, double reach_y) {
           return std::abs(x - at_x) < reach_x - placement::kLengthTolerance &&
                  std::abs(y - at_y) < reach_y - placement::kLengthTolerance;
         };
         bool banded = false, at_edge = false;
-        placement::for_channel_bands(20, 16, other, halo + 1, halo, kChannel, {},
+        placement::for_channel_bands(20, 16, halo, other, kChannel, {},
                                      [&](double a, double b, double c, double d) { banded |= inside(a, b, c, d); });
         placement::for_channel_edges(20, 16, canvas, kChannel, {},
                                      [&](double a, double b, double c, double d) { at_edge |= inside(a, b, c, d); });

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, matching, read_constraints, write_constraints
-from placement.netlist.design import Design, Orientation
+from placement.netlist.design import TURN, Design, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.shipped import save
@@ -33,8 +33,8 @@ def node_of(design: Design, name: str) -> int:
 def full() -> Design:
     """Four macros with every kind of constraint."""
     design = four_macros()
-    halo = np.zeros((design.netlist.num_nodes, 2))
-    halo[node_of(design, "large")] = 1.5, 0.5
+    halo = np.zeros((design.netlist.num_nodes, 4))
+    halo[node_of(design, "large")] = 1.5, 0.5, 1.5, 0.5
     orientations = np.full(design.netlist.num_nodes, ALL_ORIENTATIONS)
     orientations[node_of(design, "middle")] = 1 << Orientation.FN | 1 << Orientation.N
     region = Region("upper", np.array([[0.0, 20, 50, 50]]), np.array([node_of(design, "small")]), is_exclusive=True)
@@ -56,7 +56,7 @@ def same(left: Constraints, right: Constraints) -> bool:
 def test_a_design_has_none_by_default() -> None:
     design = four_macros()
     assert not design.constraints.any
-    assert design.constraints.halo.shape == (design.netlist.num_nodes, 2)
+    assert design.constraints.halo.shape == (design.netlist.num_nodes, 4)
     assert design.constraints.as_bytes() == b""
     assert full().constraints.any
 
@@ -65,9 +65,21 @@ def test_halos_turn_with_their_node() -> None:
     constraints = full().constraints
     node = node_of(full(), "large")
     for orientation in Orientation:
-        across, up = constraints.sides(np.full(len(constraints.halo), orientation))
-        wanted = (0.5, 1.5) if orientation.swaps_sides else (1.5, 0.5)
-        assert (across[node], up[node]) == wanted
+        turned = constraints.turned_halo(np.full(len(constraints.halo), orientation))
+        across, up = (0.5, 1.5) if orientation.swaps_sides else (1.5, 0.5)
+        assert turned[node].tolist() == [across, up, across, up]
+
+
+@pytest.mark.parametrize("orientation", Orientation)
+def test_four_sides_turn_with_their_node(orientation: Orientation) -> None:
+    """Against the corners of the macro with its halo, turned."""
+    sides = np.array([[1.0, 2.0, 3.0, 4.0]])
+    constraints = dataclasses.replace(Constraints.none(1), halo=sides)
+    turn = TURN[orientation].reshape(2, 2)
+    corners = np.stack([turn @ (-5 - sides[0, :2]), turn @ (5 + sides[0, 2:])])
+    left, bottom, right, top = constraints.turned_halo(np.array([orientation]))[0].tolist()
+    assert [-5 - left, -5 - bottom] == corners.min(axis=0).tolist()
+    assert [5 + right, 5 + top] == corners.max(axis=0).tolist()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +124,7 @@ def test_a_folder_keeps_them(tmp_path: Path) -> None:
     save(tmp_path / "chip", design)
     again = load(tmp_path / "chip")
     assert again.netlist.names == design.netlist.names
-    assert again.constraints.halo[first].tolist() == [2.0, 3.0]
+    assert again.constraints.halo[first].tolist() == [2.0, 3.0, 2.0, 3.0]
     assert same(again.constraints, design.constraints)
     save(tmp_path / "chip", plain)
     assert not (tmp_path / "chip" / CONSTRAINTS_NAME).exists(), "a design without any leaves no old file"
@@ -144,7 +156,12 @@ def test_the_file_is_for_people(tmp_path: Path) -> None:
     assert same(read_constraints(path, design.netlist), design.constraints)
     path.write_text('{"halos": {"*": [1, 2], "s*l": [3, 4]}}')
     halo = read_constraints(path, design.netlist).halo
-    assert halo[design.netlist.hard].tolist() == [[1, 2], [1, 2], [3, 4], [1, 2]]
+    assert halo[design.netlist.hard].tolist() == [[1, 2, 1, 2], [1, 2, 1, 2], [3, 4, 3, 4], [1, 2, 1, 2]]
+    path.write_text('{"halos": {"large": [1, 2, 3, 4]}}')
+    four = read_constraints(path, design.netlist)
+    assert four.halo[node_of(design, "large")].tolist() == [1, 2, 3, 4]
+    write_constraints(path, design.netlist, four)
+    assert json.loads(path.read_text())["halos"] == {"large": [1, 2, 3, 4]}
     assert not halo[design.netlist.soft].any()
 
 
@@ -154,8 +171,8 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
     design = four_macros()
     length = st.floats(0, 1e9)
     hard = design.netlist.hard
-    halo = np.zeros((design.netlist.num_nodes, 2))
-    halo[hard] = [[data.draw(length), data.draw(length)] for _ in hard]
+    halo = np.zeros((design.netlist.num_nodes, 4))
+    halo[hard] = [[data.draw(length) for _ in range(4)] for _ in hard]
     orientations = np.full(len(halo), ALL_ORIENTATIONS)
     orientations[hard] = [data.draw(st.integers(1, 255)) for _ in hard]
     boxes = st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20), st.floats(21, 50), st.floats(21, 50)), max_size=3)

@@ -142,9 +142,9 @@ def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch)
     asked: list[tuple[int, bool]] = []
     has_place = feasibility._has_place
 
-    def counted(design: Design, node: int, swapped: bool, grid: SnapGrid) -> bool:
+    def counted(design: Design, node: int, swapped: bool, halo: tuple[float, ...], grid: SnapGrid) -> bool:
         asked.append((node, swapped))
-        return has_place(design, node, swapped, grid)
+        return has_place(design, node, swapped, halo, grid)
 
     monkeypatch.setattr(feasibility, "_has_place", counted)
     design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))

@@ -134,7 +134,7 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     assert (core.x_low, core.y_low, core.x_high, core.y_high) == (1, 4, 59, 48)
     found, notices = constraints_of(flat)
     first, second = flat.netlist.hard
-    assert found.halo[[first, second]].tolist() == [[3, 2], [0, 0]], "the larger of left and right, bottom and top"
+    assert found.halo[[first, second]].tolist() == [[1, 2, 3, 0.5], [0, 0, 0, 0]]
     assert found.blockages.tolist() == [[0, 36, 9, 44]], "from the core's corner, and cut at its edge"
     regions = {region.name: region for region in found.regions}
     assert set(regions) == {"low", "fence"}
@@ -149,10 +149,16 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
         "1 soft placement blockages stop no macros; a full evaluation places no cell there",
         "1 partial placement blockages stop no macros; a full evaluation lets cells cover 40% of them",
         "'wish' is left out: a guide is not binding; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
-        "1 halos differ between left and right, or bottom and top: macros keep the larger on both sides",
         "'cells' is left out: no macro",
     ):
         assert words in told
+
+
+def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:
+    """The memory's only pin on a net is 1.5 µm from its right edge and farther from the others."""
+    found, notices = constraints_of(flat, ConstraintSettings(halo=(1, 2, 3, 4), halo_pins=True))
+    assert found.halo[flat.netlist.hard].tolist() == [[0, 0, 3, 0]] * 2
+    assert "halos are kept on the sides with pins only; 0 macros have none" in notices
 
 
 def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
@@ -226,7 +232,7 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
     )
     found, _ = constraints_of(flat, settings)
     first, second = flat.netlist.hard
-    assert found.halo[[first, second]].tolist() == [[5, 4], [1, 1]]
+    assert found.halo[[first, second]].tolist() == [[5, 4, 5, 4], [1, 1, 1, 1]]
     assert not np.delete(found.halo, [first, second], axis=0).any()
     assert found.blockages.tolist() == [[0, 36, 9, 44], [0, 0, 10, 10]]
     mine = found.regions[-1]
@@ -242,7 +248,7 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
     assert found.grid == SnapGrid(0.005, 0.005)
     assert constraints_of(flat, ConstraintSettings(snap="none"))[0].grid == SnapGrid()
     of_master, _ = constraints_of(flat, ConstraintSettings(halos={"RAM": (2, 3), "mem[1]": (1, 1)}))
-    assert of_master.halo[[first, second]].tolist() == [[2, 3], [1, 1]]
+    assert of_master.halo[[first, second]].tolist() == [[2, 3, 2, 3], [1, 1, 1, 1]]
     own = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.7, 0.0, 0.2, 0.0)))[0].grid
     assert own == SnapGrid(0.7, 0.0, 0.6, 0.0)  # 0.2 − 1 + 2 · 0.7
 
@@ -286,7 +292,7 @@ def test_the_design_folder_has_them(flat: FlatDesign, tmp_path: Path) -> None:
     write_design(tmp_path / "chip", imported)
     design = load(tmp_path / "chip")
     by_name = {name: node for node, name in enumerate(design.netlist.names)}
-    assert design.constraints.halo[by_name["mem[0]"]].tolist() == [3, 2]
+    assert design.constraints.halo[by_name["mem[0]"]].tolist() == [1, 2, 3, 0.5]
     assert [design.netlist.names[node] for node in design.constraints.regions[0].nodes] == ["mem[0]"]
     assert design.constraints.as_bytes() == imported.design.constraints.as_bytes()
     assert design.constraints.port_keepout == 1.0

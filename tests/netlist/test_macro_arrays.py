@@ -151,11 +151,11 @@ def test_an_array_keeps_what_its_macros_must_keep_to(tmp_path: Path) -> None:
     upright[flat.netlist.hard[1]] = orientation_set(["N", "S", "E"])
     constraints = dataclasses.replace(constraints, orientations=upright)
     design, kept, _ = with_arrays(flat, constraints, [ArraySetting("block", ("bank*",))])
-    assert kept.halo[0].tolist() == [2, 3]  # the larger of both sides, as of the macro
+    assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as of the macro
     assert design.floorplan.halo.tolist() == [[1, 3, 2, 0.5]]
     assert orientation_names(int(kept.orientations[0])) == ["N", "S", "E"]
-    # Without gaps of its own it leaves room for the halos: 10 + 2 · 2, 6 + 2 · 3.
-    assert (np.ptp(design.arrays[0].dx), np.ptp(design.arrays[0].dy)) == (14, 12)
+    # Without gaps of its own it leaves room for the halos: 10 + 1 + 2, 6 + 3 + 0.5.
+    assert (np.ptp(design.arrays[0].dx), np.ptp(design.arrays[0].dy)) == (13, 9.5)
 
 
 def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:

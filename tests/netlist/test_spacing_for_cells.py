@@ -35,7 +35,7 @@ def with_sides(flat: FlatDesign, **sides: np.ndarray) -> FlatDesign:
 
 
 def spacing(flat: FlatDesign, halo: float = 0.0) -> float:
-    return spacing_for_cells(flat, np.full((flat.netlist.num_nodes, 2), halo))
+    return spacing_for_cells(flat, np.full((flat.netlist.num_nodes, 4), halo))
 
 
 def test_between_halos_one_row_and_one_site_are_connected(flat: FlatDesign) -> None:

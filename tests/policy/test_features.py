@@ -68,7 +68,7 @@ def test_all_methods_agree(designs: list[Design]) -> None:
 
 def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
     """No array of a decision has the samples' axis with the designs', or with that of the macros twice."""
-    small = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2)
+    small = PolicyConfig(node_width=4, rounds=1, grid_width=4)
     largest = random_design(2, hard=23, soft=3, ports=4, nets=30, canvas=square_canvas(9, 7))
     agent = Agent(small, [*DESIGNS * 6, largest])
     inputs, params, samples, designs = agent.network.inputs, agent.init(0), 37, 13

@@ -19,7 +19,7 @@ from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 
-CONFIG = PolicyConfig(node_width=8, rounds=2, grid_width=8, location_frequencies=4)
+CONFIG = PolicyConfig(node_width=8, rounds=2, grid_width=8)
 
 
 @pytest.fixture(scope="module")

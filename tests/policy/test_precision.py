@@ -22,7 +22,7 @@ from tests.support.observations import random_observation
 
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
 CONFIGS = [
-    PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4, dtype="float32"),
+    PolicyConfig(node_width=8, rounds=1, grid_width=8, dtype="float32"),
 ]
 
 

@@ -51,7 +51,7 @@ def main() -> None:
     designs = [four_macros()]
     ppo = PPOConfig(iterations=4, epochs=2, minibatch_size=16)
     env = EnvConfig(soft_placer="none")
-    policy = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+    policy = PolicyConfig(node_width=4, rounds=1, grid_width=4)
     learner = Learner(policy, ppo, env, designs, seed=0, mesh=make_mesh(), hosts=HOSTS)
     steps = len(designs[0].placing_order)
     shard = ReplayShard(number=HOSTS.index, capacity=16, steps=steps)

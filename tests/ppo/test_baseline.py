@@ -20,7 +20,7 @@ from placement.ppo.ppo import explained_variance
 from tests.support.designs import random_design, square_canvas
 from tests.support.episodes import played_episodes
 
-POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4)
 ENV = EnvConfig(soft_placer="none")
 ONE = np.ones(1)
 

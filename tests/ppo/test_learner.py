@@ -21,7 +21,7 @@ from placement.ppo.ppo import Minibatch
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes
 
-POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4)
 PPO = PPOConfig(iterations=10, epochs=2, sample_fraction=1.0, minibatch_size=40, learning_rate=3e-3)
 ENV = EnvConfig(soft_placer="none")
 

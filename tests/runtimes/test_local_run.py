@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import json
 import logging
@@ -35,6 +36,7 @@ from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.load import load
 from placement.replay import in_process
 from placement.runtimes import components, local
+from placement.runtimes.ray import driver
 from placement.training import actor, learner_loop
 from placement.training.checkpoint import read_parameters
 from placement.training.metrics import MetricsWriter
@@ -349,6 +351,34 @@ def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytes
     assert _rows(tmp_path)[-1]["greedy_cost"] != ""
     again, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
     assert again.iterations == result.iterations
+
+
+def test_on_ray_a_run_that_its_time_limit_ended_says_so_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs on either runtime is one run, so that a local one can be given to the driver."""
+    clock = iter(np.arange(0.0, 1e6, 10.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(learner_loop.LearnerLoop, "_seconds", lambda self: float(next(clock)))
+        result, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
+
+    class Started(Exception):
+        pass
+
+    def started(*rest: Any, **more: Any) -> Any:
+        raise Started
+
+    monkeypatch.setattr(driver.ray_connection, "opened", started)
+    shown = Shown()
+    settings = {"iterations": 1000, "replay": ReplayConfig(timeout=180.0)}
+    given = _config(tmp_path, **settings, runtime=_runtime(name="ray", minutes=1.0))
+    again = driver.run(given, progress=shown)  # type: ignore[arg-type]
+    assert again.already_complete and again.iterations == result.iterations
+    assert shown.notes[0].startswith(f"complete: {result.iterations} iterations; nothing to do; best placement")
+    assert "raise runtime.minutes to continue" in shown.notes[0]
+    longer = dataclasses.replace(given, runtime=_runtime(name="ray", minutes=60.0))
+    with pytest.raises(Started):
+        driver.run(longer, progress=shown)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("staleness", [0, 1])

@@ -10,6 +10,7 @@ import dataclasses
 import math
 
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
+from tests.support.legality_oracle import with_halo
 from tests.support.oracle import (
     Map,
     OracleCosts,
@@ -104,9 +105,8 @@ def _kept_free(
     design: Design, placement: Placement, node: int, sides: tuple[float, float, float, float], straps: float
 ) -> tuple[float, float, float, float]:
     left, bottom, right, top = sides
-    across, up = (float(side[node]) for side in design.constraints.sides(placement.orientation))
-    x, y = max(straps, across), max(straps, up)
-    return left - x, bottom - y, right + x, top + y
+    a, b, c, d = with_halo(design, placement, node)
+    return min(left - straps, a), min(bottom - straps, b), max(right + straps, c), max(top + straps, d)
 
 
 def room_length(design: Design, hard: Map, soft: Map) -> float:

@@ -42,6 +42,9 @@ def randomly_constrained(design: Design, seed: int, *, turns: bool = True) -> De
     halo = np.zeros((netlist.num_nodes, 2))
     if chosen(0.6):
         halo[netlist.hard] = generator.choice([0.0, 0.1, 0.25, 0.5], (len(netlist.hard), 2)) * unit.min()
+    if seed % 2:  # four sides
+        uneven = np.random.default_rng([seed, 1])
+        halo = np.tile(halo, 2) * uneven.choice([0.0, 0.5, 1.0], (netlist.num_nodes, 4))
     orientations = np.full(netlist.num_nodes, ALL_ORIENTATIONS)
     if turns and chosen(0.5):
         orientations[netlist.hard] = generator.integers(1, 256, len(netlist.hard))

@@ -47,7 +47,7 @@ def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Desi
     generator = np.random.default_rng([seed, 1])
     design = dense_design(seed, macros=int(generator.integers(3, most + 1)), utilization=utilization)
     netlist, hard, count = design.netlist, design.netlist.hard, design.netlist.num_nodes
-    halo, regions, initial = np.zeros((count, 2)), [], design.initial
+    halo, regions, initial = np.zeros((count, 4)), [], design.initial
     fixed = initial.fixed.copy()
     fixed[generator.permutation(hard)[: int(generator.integers(0, 2))]] = len(hard) > 2
     blockages = np.zeros((0, 4))
@@ -58,7 +58,9 @@ def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Desi
         fixed = initial.fixed
         corners = generator.uniform(0, 0.8 * SIDE, (int(generator.integers(0, 3)), 2))
         blockages = np.concatenate((corners, corners + generator.uniform(20, 150, corners.shape)), axis=1)
-        halo[hard] = generator.uniform(0, 10, (1, 2)) * generator.integers(0, 2)
+        halo[hard] = np.tile(generator.uniform(0, 10, (1, 2)) * generator.integers(0, 2), 2)
+        if seed % 8 > 5:  # with four sides
+            halo[hard] *= np.random.default_rng([seed, 2]).choice([0.0, 0.5, 1.0], (len(hard), 4))
         if generator.integers(0, 2):
             box, nodes = np.array([[0.0, 0.0, 0.6 * SIDE, SIDE]]), np.sort(hard[: len(hard) // 3])
             regions.append(Region("fence", box, nodes, is_exclusive=bool(generator.integers(0, 2))))

@@ -9,9 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-import numpy as np
-
-from placement.netlist.design import Design, NodeKind, Orientation, Placement
+from placement.netlist.design import TURN, Design, NodeKind, Orientation, Placement
 
 TOUCHING = 1e-6
 """µm: lengths that differ by no more are equal."""
@@ -55,7 +53,6 @@ def narrow_gaps(design: Design, placement: Placement) -> int:
     """Pairs and macros at an edge that break the rule, one axis after the other."""
     canvas, kept = design.canvas, design.constraints
     boxes = design.netlist.boxes(placement, design.netlist.hard)
-    halos = np.stack(kept.sides(placement.orientation), axis=1)[design.netlist.hard]
     every = [kept.grid, *(grid for own in kept.macro_grids for grid in own.grids)]
     slack = [max(1e-6, 3 * max(grid.axes[axis][0] for grid in every) - 1e-6) for axis in (0, 1)]
 
@@ -68,10 +65,10 @@ def narrow_gaps(design: Design, placement: Placement) -> int:
         found += any(narrow(gap, 0.0, axis) for axis in (0, 1) for gap in gaps[axis])
     for one, other in itertools.combinations(range(len(boxes)), 2):
         a, b = boxes[one], boxes[other]
+        first, second = design.netlist.hard[[one, other]].tolist()
+        halos = [halos_between(design, placement, first, second, axis) for axis in (0, 1)]
         gap = [max(a[axis], b[axis]) - min(a[2 + axis], b[2 + axis]) for axis in (0, 1)]
-        found += any(
-            narrow(gap[axis], halos[one, axis] + halos[other, axis], axis) and gap[1 - axis] < -1e-6 for axis in (0, 1)
-        )
+        found += any(narrow(gap[axis], halos[axis], axis) and gap[1 - axis] < -1e-6 for axis in (0, 1))
     return found
 
 
@@ -121,7 +118,7 @@ def too_close(design: Design, placement: Placement, first: int, second: int, *, 
     """Whether two macros are nearer on both axes than they should be."""
     both = shared(box_of(design, placement, first), box_of(design, placement, second))
     for axis in (0, 1):
-        gap = max(spacing, _halo(design, placement, first, axis) + _halo(design, placement, second, axis))
+        gap = max(spacing, halos_between(design, placement, first, second, axis))
         allowed = -gap if gap > 0 else design.canvas.overlap_threshold
         if both[axis] <= allowed + TOUCHING:
             return False
@@ -203,9 +200,26 @@ def _on_canvas(design: Design, box: Box) -> Box | None:
     return cut if cut[0] < cut[2] and cut[1] < cut[3] else None
 
 
-def _halo(design: Design, placement: Placement, node: int, axis: int) -> float:
-    turned = Orientation(int(placement.orientation[node])).swaps_sides
-    return float(design.constraints.halo[node, 1 - axis if turned else axis])
+def halos_between(design: Design, placement: Placement, first: int, second: int, axis: int) -> float:
+    """What the facing sides of two macros' halos need between them on an axis."""
+    at = (placement.x, placement.y)[axis]
+    low, high = (first, second) if at[first] <= at[second] else (second, first)
+    return (
+        with_halo(design, placement, low)[2 + axis]
+        - box_of(design, placement, low)[2 + axis]
+        + (box_of(design, placement, high)[axis] - with_halo(design, placement, high)[axis])
+    )
+
+
+def with_halo(design: Design, placement: Placement, node: int) -> Box:
+    """A macro and its halo: the corners in orientation N, turned about the macro's centre."""
+    left, bottom, right, top = design.constraints.halo[node].tolist()
+    width, height = float(design.netlist.width[node]), float(design.netlist.height[node])
+    a, b, c, d = TURN[placement.orientation[node]].tolist()
+    corners = [(-width / 2 - left, -height / 2 - bottom), (width / 2 + right, height / 2 + top)]
+    (x, y), (other_x, other_y) = [(a * dx + b * dy, c * dx + d * dy) for dx, dy in corners]
+    at_x, at_y = float(placement.x[node]), float(placement.y[node])
+    return at_x + min(x, other_x), at_y + min(y, other_y), at_x + max(x, other_x), at_y + max(y, other_y)
 
 
 def _lies_in(box: Box, rectangles: list[Box]) -> bool:

@@ -30,7 +30,7 @@ from tests.support.observations import random_observation
 LONG = 90.0
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
 ENV = EnvConfig(soft_placer="none")
-SMALL = PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4)
+SMALL = PolicyConfig(node_width=8, rounds=1, grid_width=8)
 
 
 def _actor(number: int, inference: Inference, *, envs: int = 4, config: PolicyConfig = SMALL, **options: Any) -> Actor:

@@ -20,7 +20,7 @@ from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import counts, played_episodes
 from tests.support.waiting import wait_until
 
-POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4)
 PPO = PPOConfig(iterations=10, epochs=2, minibatch_size=40)
 ENV = EnvConfig(soft_placer="none")
 EPISODES, ITERATIONS = 12, 4

@@ -107,6 +107,18 @@ def test_a_run_of_an_older_name_is_read_and_resumed(tmp_path: Path) -> None:
     assert run_folder.read_settings(tmp_path, key="run") == config
 
 
+def test_a_run_with_settings_that_have_become_constants_or_one_is_read_and_resumed(tmp_path: Path) -> None:
+    designs, config = [four_macros()], dataclasses.replace(CONFIG, ppo=PPOConfig(final_fraction=0.3))
+    begun = run_folder.identity(config, designs)
+    begun["settings"]["policy"]["location_frequencies"] = 8
+    run_folder.require_same(Path("run"), begun, run_folder.identity(config, designs))
+    run_folder.write_record(tmp_path, config)
+    file = tmp_path / "config.yaml"
+    older = "final_learning_rate_fraction: 0.3\n  final_entropy_fraction: 0.1"
+    file.write_text(file.read_text().replace("final_fraction: 0.3", older))
+    assert run_folder.read_settings(tmp_path, key="run") == config
+
+
 def test_a_setting_that_is_no_more_is_told() -> None:
     designs = [four_macros()]
     begun = run_folder.identity(CONFIG, designs)

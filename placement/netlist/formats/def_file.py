@@ -196,6 +196,27 @@ class DefNets:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class DefStraps:
+    """Straight segments of supply nets with SHAPE STRIPE.
+
+    Attributes:
+        layers: names; layer: int32 [·], indices in them.
+        net: int32 [·], equal for segments of one net.
+        width: int32 [·].
+        at: int32 [·], x of vertical ones (is_vertical, int8 [·]), y of others; low, high: int32 [·], their ends.
+    """
+
+    layers: list[str]
+    net: np.ndarray
+    layer: np.ndarray
+    width: np.ndarray
+    at: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    is_vertical: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class DefFile:
     """A DEF file.
 
@@ -223,6 +244,7 @@ class DefFile:
     blockages: DefBlockages
     areas: DefAreas
     nets: DefNets
+    straps: DefStraps
     notices: tuple[str, ...]
 
     def line(self, offset: int) -> int:
@@ -279,6 +301,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         blockages=_section(DefBlockages, sections["blockages"], points=2),
         areas=_section(DefAreas, sections["areas"], boxes=4),
         nets=_section(DefNets, sections["nets"]),
+        straps=_section(DefStraps, sections["straps"]),
         notices=(*spaced, *(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS)),
     )
 

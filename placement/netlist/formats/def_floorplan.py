@@ -12,10 +12,13 @@ import numpy as np
 
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError, listing
-from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Tracks
+from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Straps, Tracks
 from placement.netlist.formats.def_file import DefFile
 from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles
 from placement.netlist.technology import Technology
+
+_LONG = 0.5
+"""Of the core's side: the length from which a segment is a strap of the power grid."""
 
 
 def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> tuple[Floorplan, tuple[str, ...]]:
@@ -64,8 +67,28 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         halo_node=node_of[file.components.halo_component],
         halo=file.components.halo / file.units,
         manufacturing_grid=technology.manufacturing_grid,
+        straps=straps_of(file, core),
     )
     return floorplan, tuple(notices)
+
+
+def straps_of(file: DefFile, core: Rectangle) -> tuple[Straps, ...]:
+    """The power straps that run through most of the core: of each layer, the net with the widest pitch.
+
+    A net's pitch is the median distance of its neighbouring straps. Shorter segments, as those of a grid over a macro,
+    do not count.
+    """
+    straps, found = file.straps, []
+    vertical = straps.is_vertical > 0
+    is_long = (straps.high - straps.low) / file.units >= _LONG * np.where(vertical, core.height, core.width)
+    for layer, is_vertical in sorted({*zip(straps.layer[is_long].tolist(), vertical[is_long].tolist(), strict=True)}):
+        own = is_long & (straps.layer == layer) & (vertical == is_vertical)
+        places = (np.unique(straps.at[own & (straps.net == net)]) for net in np.unique(straps.net[own]))
+        pitches = [float(np.median(np.diff(at))) / file.units for at in places if len(at) > 1]
+        if pitches:
+            width = float(straps.width[own].max()) / file.units
+            found.append(Straps(straps.layers[layer], is_vertical, max(pitches), width))
+    return tuple(found)
 
 
 def _box_text(box: Rectangle) -> str:

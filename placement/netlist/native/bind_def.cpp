@@ -152,6 +152,19 @@ nb::dict nets(std::string_view text, DefNets&& from) {
   return to;
 }
 
+nb::dict straps(std::string_view text, DefStraps&& from) {
+  nb::dict to;
+  to["layers"] = strings(text, from.layers.names);
+  to["net"] = array(std::move(from.net));
+  to["layer"] = array(std::move(from.layer));
+  to["width"] = array(std::move(from.width));
+  to["at"] = array(std::move(from.at));
+  to["low"] = array(std::move(from.low));
+  to["high"] = array(std::move(from.high));
+  to["is_vertical"] = array(std::move(from.is_vertical));
+  return to;
+}
+
 }  // namespace
 
 void bind_def(nb::module_& m) {
@@ -174,6 +187,7 @@ void bind_def(nb::module_& m) {
         to["blockages"] = blockages(text, std::move(from.blockages));
         to["areas"] = areas(text, std::move(from.regions), std::move(from.groups));
         to["nets"] = nets(text, std::move(from.nets));
+        to["straps"] = straps(text, std::move(from.straps));
         to["findings"] = findings(text, from.findings);
         return to;
       },

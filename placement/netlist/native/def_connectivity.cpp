@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "def_reader.hpp"
@@ -155,6 +156,7 @@ void DefReader::net(bool is_special) {
   std::int8_t use = 0;
   double weight = 1;
   ends_.clear();
+  straps_.begin();
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(begin, "this net has no ';'");
     if (token == "(" && !in_options) {
@@ -166,12 +168,16 @@ void DefReader::net(bool is_special) {
       if (option == "USE") use = code(kUses, lexer_.keyword("a use"));
       if (option == "WEIGHT") weight = lexer_.number("the weight");
       if (weight < 0) throw lexer_.error("a net's weight must be at least 0");
+      if (is_special) straps_.take(option);
     } else if (!in_options) {
       throw lexer_.error("expected '(', '+' or ';' in a net, found '" + shown(token) + "'");
+    } else if (is_special) {
+      straps_.take(token);
     }
   }
   if (is_special && (is_supply(use) || (use == 0 && is_everywhere))) {
     supplies_.insert(name);
+    add_straps();
     return;
   }
   // A special net and a regular one of its name are one net; two regular ones are not.
@@ -182,6 +188,27 @@ void DefReader::net(bool is_special) {
   if (use != 0) all.use[net] = use;
   if (weight != 1) all.weight[net] = weight;
   for (const End& end : ends_) connect(net, end);
+}
+
+void DefReader::add_straps() {
+  DefStraps& all = out_.straps;
+  const auto net = narrow(static_cast<std::int64_t>(supplies_.size()));
+  std::set<std::array<std::int64_t, 6>> known;
+  for (const Strap& strap : straps_.straps()) {
+    const bool is_vertical = strap.from[0] == strap.to[0];
+    if (is_vertical == (strap.from[1] == strap.to[1])) continue;  // slanted, or a point
+    const int along = is_vertical ? 1 : 0;
+    const std::int64_t low = std::min(strap.from[along], strap.to[along]), high = std::max(strap.from[along], strap.to[along]);
+    const std::int32_t layer = all.layers.intern(strap.layer);
+    if (!known.insert({layer, strap.width, strap.from[1 - along], low, high, is_vertical}).second) continue;
+    all.net.push_back(net);
+    all.layer.push_back(layer);
+    all.width.push_back(narrow(strap.width));
+    all.at.push_back(narrow(strap.from[1 - along]));
+    all.low.push_back(narrow(low));
+    all.high.push_back(narrow(high));
+    all.is_vertical.push_back(is_vertical);
+  }
 }
 
 std::int32_t DefReader::new_net(std::string_view name, std::size_t begin, bool is_special) {

@@ -109,6 +109,13 @@ struct DefNets {
   Offsets begin;
 };
 
+// Straight segments of supply nets with SHAPE STRIPE, each once.
+struct DefStraps {
+  Words layers;
+  Numbers net, layer, width, at, low, high;  // net: a number of its own; at: across its direction; low, high: along it
+  Codes is_vertical;
+};
+
 struct DefContents {
   DefHeader header;
   DefRows rows;
@@ -119,6 +126,7 @@ struct DefContents {
   DefRegions regions;
   DefGroups groups;
   DefNets nets;
+  DefStraps straps;
   std::vector<Findings> findings;
 };
 

@@ -8,6 +8,7 @@
 
 #include "def_contents.hpp"
 #include "def_lexer.hpp"
+#include "def_straps.hpp"
 
 namespace netlist_text {
 
@@ -55,6 +56,7 @@ class DefReader {
   std::int32_t new_net(std::string_view name, std::size_t begin, bool is_special);
   End connection();
   void connect(std::int32_t net, const End& end);
+  void add_straps();
   void finish_nets();
 
   // What they share
@@ -72,6 +74,7 @@ class DefReader {
   std::unordered_map<std::string_view, std::int32_t> component_of_, pin_of_, net_of_;
   std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are left out
   std::vector<End> ends_;  // of the net that is read
+  StrapFinder straps_;     // the same
   Numbers net_of_connection_;
   Codes is_special_;    // of each net
   Codes is_connected_;  // of each pin

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.netlist.constraints import Constraints
+from placement.netlist.constraints import Constraints, four_sides
 from placement.netlist.design import TURN, Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
@@ -123,8 +123,8 @@ def constrain(design: Design, request: Mapping[str, Any]) -> tuple[str, Constrai
     """What is done, in words, and the constraints after it; raises DesignError if it cannot be done.
 
     `request` has `what`, one of `blockage`, `region`, `halo`, `remove_blockage`, `remove_region`, and its arguments:
-    `rectangle` [x_low, y_low, x_high, y_high], `nodes`, `name` and `exclusive` of a region, `halo` [x, y], `index` of
-    what is removed.
+    `rectangle` [x_low, y_low, x_high, y_high], `nodes`, `name` and `exclusive` of a region, `halo` [x, y] or [left,
+    bottom, right, top], `index` of what is removed.
     """
     what, before = str(request["what"]), design.constraints
     if what == "blockage":
@@ -134,10 +134,11 @@ def constrain(design: Design, request: Mapping[str, Any]) -> tuple[str, Constrai
         region = _region(design, request)
         return f"region {region.name}", dataclasses.replace(before, regions=(*before.regions, region))
     if what == "halo":
-        (across, up), nodes, halo = map(float, request["halo"]), _hard(design, request), before.halo.copy()
-        halo[nodes] = across, up
+        sides, nodes, halo = [float(side) for side in request["halo"]], _hard(design, request), before.halo.copy()
+        halo[nodes] = four_sides([sides])[0]
         names = design.netlist.names[nodes[0]] if len(nodes) == 1 else f"{len(nodes)} macros"
-        return f"halo {across:g} × {up:g} µm of {names}", dataclasses.replace(before, halo=halo)
+        text = " × ".join(f"{side:g}" for side in sides)
+        return f"halo {text} µm of {names}", dataclasses.replace(before, halo=halo)
     if what == "remove_blockage":
         index = _index(request, len(before.blockages), "blockages")
         return "remove blockage", dataclasses.replace(before, blockages=np.delete(before.blockages, index, axis=0))

@@ -65,7 +65,7 @@ class _Macros:
         self.hard = hard = design.netlist.hard
         self.orientation = placement.orientation[hard]
         self.size = np.stack(design.netlist.sides(placement.orientation))[:, hard]
-        self.halo = np.stack(design.constraints.sides(placement.orientation))[:, hard]
+        self.halo = design.constraints.turned_halo(placement.orientation)[hard].T  # [4, H]
         self.centre = np.stack((placement.x[hard], placement.y[hard]))
         # The largest gap of an abutment beyond what halos need, by axis; see native/cost/legality.hpp.
         self.slack = np.maximum(TOLERANCE, 3 * np.array(design.constraints.coarsest_pitch) - TOLERANCE)
@@ -82,6 +82,12 @@ class _Macros:
         yield from self.misoriented(chosen)
         yield from self.off_grid(chosen)
 
+    def needed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """µm that the halos of pairs need between them on each axis, float64 [2, ·]."""
+        low, high = self.halo[:2], self.halo[2:]
+        is_first = self.centre[:, first] <= self.centre[:, second]
+        return np.where(is_first, high[:, first] + low[:, second], low[:, first] + high[:, second])
+
     def outside(self, chosen: np.ndarray) -> Reasons:
         extent = np.array([[self.design.canvas.width], [self.design.canvas.height]])
         beyond = np.maximum(-self.low, self.high - extent).max(axis=0)
@@ -96,7 +102,7 @@ class _Macros:
         )
         # Positive: the overlap along an axis; negative: the distance.
         shared = np.minimum(reach, np.minimum(self.size[:, first], self.size[:, second]))
-        gap = self.halo[:, first] + self.halo[:, second]
+        gap = self.needed(first, second)
         overlap = (shared > threshold + TOLERANCE).all(axis=0)
         close = (shared > np.where(gap > 0, -gap, threshold) + TOLERANCE).all(axis=0)
         names = self.design.netlist.names
@@ -115,7 +121,7 @@ class _Macros:
             return
         apart = np.abs(self.centre[:, first] - self.centre[:, second])
         gap = apart - (self.size[:, first] + self.size[:, second]) / 2
-        needed = np.maximum(self.halo[:, first] + self.halo[:, second], 0.0)
+        needed = self.needed(first, second)
         faces = np.minimum(-gap, np.minimum(self.size[:, first], self.size[:, second])) > TOLERANCE
         channel = np.array(self.constraints.channel)[:, None]
         broken = faces[::-1] & (gap > needed + self.slack[:, None]) & (gap < channel - TOLERANCE)

@@ -109,7 +109,7 @@ def run(
 
 def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: TrainingProgress) -> Run | None:
     """As `learner_loop.finished`; JAX, which could take the learner's accelerator, is not used before the run's end."""
-    if run_folder.newest_checkpoint(folder) < config.ppo.iterations:
+    if not _seems_finished(config, folder):
         return None
     import jax
 
@@ -120,6 +120,18 @@ def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, prog
     with Saver(folder, run_folder.identity(config, designs)) as saver:
         saver.require_same_run()
         return finished(config, designs, saver, note=progress.note)
+
+
+def _seems_finished(config: TrainConfig, folder: Path) -> bool:
+    """Whether the iterations or the minutes are over, by the names of the checkpoints and the last row of metrics."""
+    if run_folder.newest_checkpoint(folder) >= config.ppo.iterations:
+        return True
+    if not config.runtime.minutes:
+        return False
+    from placement.training.metrics import FILE_NAME, read_rows
+
+    _, rows = read_rows(folder / FILE_NAME)
+    return bool(rows) and float(rows[-1]["seconds"]) >= 60 * config.runtime.minutes
 
 
 class Driver:

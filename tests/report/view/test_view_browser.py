@@ -492,7 +492,7 @@ def test_a_blockage_a_region_and_a_halo_are_drawn_and_kept_to(
     one.page.click("dialog button.main")
     one.page.wait_for_selector("#message:has-text('saved:')")
     kept = read_constraints(tmp_path / "constraints.json", design.netlist)
-    assert kept.halo[node].tolist() == [3.0, 4.0]
+    assert kept.halo[node].tolist() == [3.0, 4.0, 3.0, 4.0]
     assert [(region.name, region.nodes.tolist()) for region in kept.regions] == [("middle", [node])]
     one.page.reload()
     one.ready()

@@ -65,7 +65,7 @@ def test_a_region_and_a_halo_are_kept_to(tmp_path: Path) -> None:
     assert set(session.faults()) >= {first, second}  # it keeps others out
     ask(window, "remove_region", index=0)
     ask(window, "halo", halo=[500.0, 500.0], nodes=[first])
-    assert session.design.constraints.halo[first].tolist() == [500.0, 500.0]
+    assert session.design.constraints.halo[first].tolist() == [500.0] * 4
     assert "than their halos allow" in session.faults()[first][0]
 
 

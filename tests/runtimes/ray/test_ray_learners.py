@@ -106,7 +106,7 @@ def test_they_stop_together(run: RayRun, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_real_network_learns_on_two_hosts(tmp_path: Path) -> None:
     config = toy(tmp_path / "run", iterations=4, runtime={**RUNTIME, "checkpoint_every": 2, "actors": 2, "caches": 0})
-    config["policy"] = {"node_width": 4, "rounds": 1, "grid_width": 4, "location_frequencies": 3}
+    config["policy"] = {"node_width": 4, "rounds": 1, "grid_width": 4}
     config["ppo"] |= {"minibatch_size": 16, "epochs": 2}
     with RayRun(config, environment={"XLA_FLAGS": "--xla_backend_optimization_level=0"}) as run:
         run.until(lambda: "run folder:" in run.output(), "it is done", timeout=2 * LONG)

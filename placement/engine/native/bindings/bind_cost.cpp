@@ -107,9 +107,10 @@ void bind_cost(nb::module_& m) {
           tidiness.add(node, x.data()[node], y.data()[node], orientation.data()[node]);
         }
         const TidinessCounts counts = tidiness.counts();
+        const Sides largest = tidiness.largest_empty();
         return std::make_tuple(tidiness.cost(), tidiness.channel(), counts.macros, counts.aligned, counts.banked,
                                counts.grouped, counts.alike, counts.turned, counts.sided, counts.facing,
-                               counts.corners);
+                               counts.corners, std::make_tuple(largest.left, largest.low, largest.right, largest.high));
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
   m.def(

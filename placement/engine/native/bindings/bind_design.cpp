@@ -23,6 +23,27 @@ std::vector<T> copied(const InputVector<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.shape(0));
 }
 
+// `sides`: [N, 4] µm, left, bottom, right, top.
+void set_halos(const Rectangles& sides, Constraints& to) {
+  for (auto* values : {&to.halo_x, &to.halo_y, &to.halo_shift_x, &to.halo_shift_y}) values->clear();
+  bool is_uneven = false;
+  for (std::size_t i = 0; i < sides.shape(0); ++i) {
+    const double *at = sides.data() + 4 * i, left = at[0], low = at[1], right = at[2], high = at[3];
+    to.halo_x.push_back((left + right) / 2);
+    to.halo_y.push_back((low + high) / 2);
+    to.halo_shift_x.push_back((right - left) / 2);
+    to.halo_shift_y.push_back((high - low) / 2);
+    is_uneven |= left != right || low != high;
+  }
+  if (!is_uneven) {
+    to.halo_shift_x.clear();
+    to.halo_shift_y.clear();
+  }
+  const auto above = [](double side) { return side > 0; };
+  to.halos = std::any_of(to.halo_x.begin(), to.halo_x.end(), above) ||
+             std::any_of(to.halo_y.begin(), to.halo_y.end(), above);
+}
+
 }  // namespace
 
 void bind_design(nb::module_& m) {
@@ -72,18 +93,13 @@ void bind_design(nb::module_& m) {
           "action_scale"_a, "off_grid"_a, "pdn_channel"_a, "spacing"_a, "bank"_a)
       .def(
           "constrain",
-          [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,
-             InputVector<std::uint8_t> orientations, Rectangles rectangles, InputVector<std::int8_t> kind,
+          [](Design& self, Rectangles halos, InputVector<std::uint8_t> orientations, Rectangles rectangles, InputVector<std::int8_t> kind,
              InputVector<std::int32_t> keep_set, InputVector<std::int32_t> set_start, InputVector<std::int32_t> items,
              std::array<double, 4> grid, std::array<double, 2> channel, InputVector<std::int32_t> own_grid,
              const std::vector<std::array<double, 4>>& own_grids) {
             Constraints& to = self.constraints;
             to.any = true;
-            to.halo_x = copied(halo_x);
-            to.halo_y = copied(halo_y);
-            const auto above = [](double side) { return side > 0; };
-            to.halos = std::any_of(to.halo_x.begin(), to.halo_x.end(), above) ||
-                       std::any_of(to.halo_y.begin(), to.halo_y.end(), above);
+            set_halos(halos, to);
             to.orientations = copied(orientations);
             to.keep_outs.clear();
             for (std::size_t i = 0; i < rectangles.shape(0); ++i) {
@@ -105,7 +121,7 @@ void bind_design(nb::module_& m) {
             }
             to.channel = {channel[0], channel[1]};
           },
-          nb::kw_only(), "halo_x"_a, "halo_y"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
+          nb::kw_only(), "halos"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
           "set_start"_a, "items"_a, "grid"_a, "channel"_a, "own_grid"_a,
           "own_grids"_a, "Has macros keep to constraints, before anything is made of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)

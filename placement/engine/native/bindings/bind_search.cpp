@@ -20,6 +20,7 @@
 #include "bindings/cost_bindings.hpp"
 #include "search/annealer.hpp"
 #include "search/legal_positions.hpp"
+#include "search/nearest_legal_position.hpp"
 #include "search/sequence_pair.hpp"
 
 namespace nb = nanobind;
@@ -62,26 +63,15 @@ void bind_search(nb::module_& m) {
   m.def(
       "nearest_legal_position",
       [](const std::array<double, 2>& start, const std::array<double, 2>& low, const std::array<double, 2>& high,
-         Vector x, Vector y, Vector reach_x, Vector reach_y, std::optional<std::array<Vector, 6>> channels,
-         const std::array<std::array<double, 4>, 2>& edges) {
-        const std::size_t count = x.shape(0);
-        PlacedBoxes boxes{count, x.data(), y.data(), reach_x.data(), reach_y.data()};
-        bool fit = y.shape(0) == count && reach_x.shape(0) == count && reach_y.shape(0) == count;
-        if (channels) {
-          for (const Vector& one : *channels) fit &= one.shape(0) == count;
-          boxes.facing_x = (*channels)[0].data();
-          boxes.facing_y = (*channels)[1].data();
-          boxes.abut_x = (*channels)[2].data();
-          boxes.abut_y = (*channels)[3].data();
-          boxes.channel_x = (*channels)[4].data();
-          boxes.channel_y = (*channels)[5].data();
-          boxes.edges = edges;
+         Vector x_low, Vector y_low, Vector x_high, Vector y_high) {
+        const std::size_t count = x_low.shape(0);
+        if (y_low.shape(0) != count || x_high.shape(0) != count || y_high.shape(0) != count) {
+          throw nb::value_error("x_low, y_low, x_high and y_high must have one length");
         }
-        if (!fit) throw nb::value_error("x, y, reach_x, reach_y and channels must have one length");
-        return nearest_legal_position(start, low, high, boxes);
+        return nearest_legal_position(start, low, high,
+                                      {count, x_low.data(), y_low.data(), x_high.data(), y_high.data()});
       },
-      "start"_a, "low"_a, "high"_a, "x"_a, "y"_a, "reach_x"_a, "reach_y"_a, "channels"_a = nb::none(),
-      "edges"_a = std::array<std::array<double, 4>, 2>{});
+      "start"_a, "low"_a, "high"_a, "x_low"_a, "y_low"_a, "x_high"_a, "y_high"_a);
   m.def(
       "pack_boxes",
       [](std::vector<double> low_x, std::vector<double> high_x, std::vector<double> low_y, std::vector<double> high_y,
@@ -116,7 +106,7 @@ void bind_search(nb::module_& m) {
           "moves_soft"_a, "seed"_a)
       .def("set_mix", &Annealer::set_mix, "weights"_a)
       .def("run", &Annealer::run, "moves"_a, "temperature"_a, "most"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("set_clear", &Annealer::set_clear, "left"_a, "low"_a, "right"_a, "high"_a)
+      .def("grow_clear", &Annealer::grow_clear)
       .def(
           "replace_soft",
           [](Annealer& self, const std::string& soft_placer) {

@@ -84,11 +84,25 @@ struct Channel {
   bool is_set() const { return x > 0 || y > 0; }
 };
 
+// Around a hard macro as it is turned, µm: half the sum of opposite sides, and how far the middle of the macro with
+// its halo is from the macro's own, to the right and up.
+struct Halo {
+  double x = 0, y = 0, shift_x = 0, shift_y = 0;
+  double left() const { return x - shift_x; }
+  double right() const { return x + shift_x; }
+  double low() const { return y - shift_y; }
+  double high() const { return y + shift_y; }
+  bool operator==(const Halo& other) const {
+    return x == other.x && y == other.y && shift_x == other.shift_x && shift_y == other.shift_y;
+  }
+};
+
 // What hard macros keep to, see placement/netlist/constraints.py; the vectors are empty where `any` is false.
 struct Constraints {
   bool any = false;
   bool halos = false;                         // whether any node has one
-  std::vector<double> halo_x, halo_y;         // [N] µm, in orientation N
+  std::vector<double> halo_x, halo_y;         // [N] µm, in orientation N, see Halo
+  std::vector<double> halo_shift_x, halo_shift_y;  // the same; empty where opposite sides of all halos are equal
   std::vector<std::uint8_t> orientations;     // [N] bit o: orientation o is allowed
   std::vector<KeepOut> keep_outs;
   std::vector<std::int32_t> keep_set;         // [N] which set of keep-outs holds for a hard macro
@@ -106,11 +120,15 @@ struct Constraints {
     return first < 0 ? grid : own_grids[first + orientation];
   }
   bool snaps() const { return coarsest.is_set(); }
-  double halo_across(int node, std::int8_t orientation) const {
-    return !halos ? 0 : swaps_sides(orientation) ? halo_y[node] : halo_x[node];
-  }
-  double halo_up(int node, std::int8_t orientation) const {
-    return !halos ? 0 : swaps_sides(orientation) ? halo_x[node] : halo_y[node];
+  Halo halo_of(int node, std::int8_t orientation) const {
+    if (!halos) return {};
+    Halo halo{halo_x[node], halo_y[node]};
+    if (swaps_sides(orientation)) std::swap(halo.x, halo.y);
+    if (halo_shift_x.empty()) return halo;
+    const auto& turn = kTurn[orientation];
+    halo.shift_x = turn[0] * halo_shift_x[node] + turn[1] * halo_shift_y[node];
+    halo.shift_y = turn[2] * halo_shift_x[node] + turn[3] * halo_shift_y[node];
+    return halo;
   }
   // Calls visit(keep-out) for those that a hard macro keeps off.
   template <typename Visit>

@@ -41,8 +41,8 @@ double most_bins(const Design& design) {
   for (int node = 0; node < design.nodes(); ++node) {
     if (design.kind_of(node) != Kind::hard) continue;
     const Constraints& kept = design.constraints;
-    const double halo = kept.halos ? std::max(kept.halo_x[node], kept.halo_y[node]) : 0.0;
-    const double more = 2 * ChipCost::clear_of(design, halo);
+    const Halo halo = kept.halo_of(node, 0);
+    const double more = 2 * ChipCost::clear_of(design, std::max({halo.left(), halo.right(), halo.low(), halo.high()}));
     area += (design.node_width[node] + more) * (design.node_height[node] + more);
   }
   return area / (bins.cell_width() * bins.cell_height());

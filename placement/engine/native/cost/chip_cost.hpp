@@ -25,8 +25,10 @@ class ChipCost {
       overflow_.add(x, y, soft_side_ * width, soft_side_ * height, false, sign);
       return;
     }
-    overflow_.add(x, y, width + 2 * clear_of(design, design.constraints.halo_across(node, orientation)),
-              height + 2 * clear_of(design, design.constraints.halo_up(node, orientation)), true, sign);
+    const Halo halo = design.constraints.halo_of(node, orientation);
+    const double left = clear_of(design, halo.left()), right = clear_of(design, halo.right());
+    const double low = clear_of(design, halo.low()), high = clear_of(design, halo.high());
+    overflow_.add(x + (right - left) / 2, y + (high - low) / 2, width + (left + right), height + (low + high), true, sign);
     wires_.block(x, y, width, height, sign);
   }
   const CellOverflow& overflow() const { return overflow_; }

@@ -66,9 +66,9 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
   sum_up();
 }
 
-void IncrementalCost::set_clear(double left, double low, double right, double high) {
+void IncrementalCost::grow_clear() {
   if (!tidiness_) return;
-  tidiness_->set_clear(left, low, right, high);
+  tidiness_->grow_clear();
   const std::vector<double> x = x_, y = y_;
   const std::vector<std::int8_t> orientation = orientation_;
   reset(x.data(), y.data(), orientation.data());
@@ -85,7 +85,7 @@ bool IncrementalCost::propose_within(const NodeMove* moves, int count, double li
   if (is_surely_above(moves, count, limit)) {
     pending_ = false;
     take_macros_back(moves);
-    straighten(old_moves_.data(), count);
+    if (tidiness_) tidiness_->take_back();
     costs_ = old_costs_;
     return false;
   }
@@ -115,6 +115,7 @@ void IncrementalCost::begin(const NodeMove* moves, int count, bool bounded) {
 
 void IncrementalCost::straighten(const NodeMove* moves, int count) {
   if (!tidiness_) return;
+  tidiness_->begin();
   bool moved = false;
   for (int i = 0; i < count; ++i) {
     if (!is_hard(moves[i])) continue;
@@ -138,7 +139,7 @@ void IncrementalCost::undo() {
   proposed_.clear();
   for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
   take_macros_back(proposed_.data());
-  straighten(old_moves_.data(), static_cast<int>(old_moves_.size()));
+  if (tidiness_) tidiness_->take_back();
   put_back();
   for (int i = 0; i < lengths_; ++i) net_records_[old_lengths_[i].net].length = old_lengths_[i].length;
   take_nets_back();

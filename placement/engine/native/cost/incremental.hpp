@@ -42,8 +42,8 @@ class IncrementalCost {
   void undo();
   bool pending() const { return pending_; }
 
-  // A rectangle that macros are to leave, µm; counts in the tidiness, where that has a weight.
-  void set_clear(double left, double low, double right, double high);
+  // As Tidiness::grow_clear, where tidiness has a weight. Accepts what is pending.
+  void grow_clear();
 
   // Of the current placement, the pending proposal included.
   const Costs& costs() const { return costs_; }

@@ -33,23 +33,34 @@ inline bool reaches_beyond(double centre, double length, double extent) {
 // µm that two intervals may share where `gap` µm are to lie between them: less than none if there is a gap to keep.
 inline double allowed_share(double gap, double threshold) { return gap > 0 ? -gap : threshold; }
 
-// A hard macro in its present orientation.
+// A hard macro in its present orientation, µm.
 struct HardBox {
-  double x, y, width, height;  // µm
-  double halo_x, halo_y;       // µm, turned with it
+  double x, y, width, height;
+  Halo halo;
 };
 inline HardBox hard_box(const Design& design, int node, double x, double y, std::int8_t orientation) {
   return {x, y, design.width_of(node, orientation), design.height_of(node, orientation),
-          design.constraints.halo_across(node, orientation), design.constraints.halo_up(node, orientation)};
+          design.constraints.halo_of(node, orientation)};
+}
+
+// µm that the halos of two hard macros need between the two where the first is left of the other, or below it.
+inline double halos_across(const Halo& left, const Halo& right) { return left.x + right.x + (left.shift_x - right.shift_x); }
+inline double halos_up(const Halo& low, const Halo& high) { return low.y + high.y + (low.shift_y - high.shift_y); }
+// The same of two boxes where they are.
+inline double halos_across(const HardBox& a, const HardBox& b) {
+  return a.x <= b.x ? halos_across(a.halo, b.halo) : halos_across(b.halo, a.halo);
+}
+inline double halos_up(const HardBox& a, const HardBox& b) {
+  return a.y <= b.y ? halos_up(a.halo, b.halo) : halos_up(b.halo, a.halo);
 }
 
 // Whether two hard macros are nearer on both axes than their halos, or `spacing`, let them; where neither needs a
 // gap, whether they overlap by more than `threshold`.
 inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double threshold) {
   return intervals_overlap(a.x, a.width, b.x, b.width,
-                           allowed_share(std::max(spacing, a.halo_x + b.halo_x), threshold)) &&
+                           allowed_share(std::max(spacing, halos_across(a, b)), threshold)) &&
          intervals_overlap(a.y, a.height, b.y, b.height,
-                           allowed_share(std::max(spacing, a.halo_y + b.halo_y), threshold));
+                           allowed_share(std::max(spacing, halos_up(a, b)), threshold));
 }
 
 // Intervals abut where no more than this lies between what they need, µm: on a snapping grid a few pitches, for sizes
@@ -69,9 +80,9 @@ inline double gap_between(double centre_a, double length_a, double centre_b, dou
 // count, also those with a third between them.
 inline bool breaks_channel(const HardBox& a, const HardBox& b, const Channel& channel, const SnapGrid& grid) {
   return (intervals_overlap(a.y, a.height, b.y, b.height, 0) &&
-          too_narrow(gap_between(a.x, a.width, b.x, b.width), a.halo_x + b.halo_x, channel.x, grid.pitch_x)) ||
+          too_narrow(gap_between(a.x, a.width, b.x, b.width), halos_across(a, b), channel.x, grid.pitch_x)) ||
          (intervals_overlap(a.x, a.width, b.x, b.width, 0) &&
-          too_narrow(gap_between(a.y, a.height, b.y, b.height), a.halo_y + b.halo_y, channel.y, grid.pitch_y));
+          too_narrow(gap_between(a.y, a.height, b.y, b.height), halos_up(a, b), channel.y, grid.pitch_y));
 }
 
 // The same of a hard macro and the canvas's edges. Halos may reach over an edge.
@@ -84,23 +95,26 @@ inline bool breaks_channel_at_edge(const HardBox& box, const Canvas& canvas, con
          breaks(box.y, box.height, canvas.height, channel.y, grid.pitch_y);
 }
 
-// Open rectangles of centres at which a box of some width and height breaks the channel rule beside `other`, the halos
-// of both, across and up, being given as sums: visit(x, y, reach_x, reach_y).
+// Open rectangles of centres at which a box of some sides and halo breaks the channel rule beside `other`:
+// visit(x, y, reach_x, reach_y).
 template <typename Visit>
-void for_channel_bands(double width, double height, const HardBox& other, double halos_x, double halos_y,
-                       const Channel& channel, const SnapGrid& grid, Visit visit) {
+void for_channel_bands(double width, double height, const Halo& halo, const HardBox& other, const Channel& channel,
+                       const SnapGrid& grid, Visit visit) {
   const double half_x = (width + other.width) / 2, half_y = (height + other.height) / 2;
   const bool faces_y = std::min(height, other.height) > kLengthTolerance;
   const bool faces_x = std::min(width, other.width) > kLengthTolerance;
-  const double low_x = std::max(halos_x, 0.0) + abutment_slack(grid.pitch_x) - kLengthTolerance;
-  const double low_y = std::max(halos_y, 0.0) + abutment_slack(grid.pitch_y) - kLengthTolerance;
-  if (faces_y && channel.x - low_x > 2 * kLengthTolerance) {
-    const double away = half_x + (low_x + channel.x) / 2, reach = (channel.x - low_x) / 2;
-    for (const double side : {-away, away}) visit(other.x + side, other.y, reach, half_y);
-  }
-  if (faces_x && channel.y - low_y > 2 * kLengthTolerance) {
-    const double away = half_y + (low_y + channel.y) / 2, reach = (channel.y - low_y) / 2;
-    for (const double side : {-away, away}) visit(other.x, other.y + side, half_x, reach);
+  const double slack_x = abutment_slack(grid.pitch_x) - kLengthTolerance;
+  const double slack_y = abutment_slack(grid.pitch_y) - kLengthTolerance;
+  for (const int side : {-1, 1}) {
+    const double halos_x = side < 0 ? halos_across(halo, other.halo) : halos_across(other.halo, halo);
+    const double halos_y = side < 0 ? halos_up(halo, other.halo) : halos_up(other.halo, halo);
+    const double low_x = std::max(halos_x, 0.0) + slack_x, low_y = std::max(halos_y, 0.0) + slack_y;
+    if (faces_y && channel.x - low_x > 2 * kLengthTolerance) {
+      visit(other.x + side * (half_x + (low_x + channel.x) / 2), other.y, (channel.x - low_x) / 2, half_y);
+    }
+    if (faces_x && channel.y - low_y > 2 * kLengthTolerance) {
+      visit(other.x, other.y + side * (half_y + (low_y + channel.y) / 2), half_x, (channel.y - low_y) / 2);
+    }
   }
 }
 
@@ -192,10 +206,10 @@ inline Violations check_constraints(const Design& design, const double* x, const
     const Channel& channel = constraints.channel;
     result.channels += channel.is_set() && breaks_channel_at_edge(box, design.canvas, channel, constraints.coarsest);
     HardBox bare = box;
-    bare.halo_x = bare.halo_y = 0;
+    bare.halo = {};
     for (const HardBox& other : boxes) {
       HardBox bare_other = other;
-      bare_other.halo_x = bare_other.halo_y = 0;
+      bare_other.halo = {};
       result.halos += too_close(box, other, 0, threshold) && !too_close(bare, bare_other, 0, threshold);
       result.channels += channel.is_set() && breaks_channel(box, other, channel, constraints.coarsest);
     }

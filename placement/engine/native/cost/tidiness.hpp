@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/design.hpp"
+#include "cost/empty_rectangle.hpp"
 
 namespace placement {
 
@@ -28,14 +30,19 @@ class Tidiness {
  public:
   explicit Tidiness(const Design& design);
 
-  // A rectangle that macros are to leave, µm; forgets where macros are.
-  void set_clear(double left, double low, double right, double high);
+  // Counts macros in a rectangle that they are to leave: the largest empty one, longer on the side where the fewest macros
+  // are in the way of what is gained. Forgets where macros are.
+  void grow_clear();
+  // Of the macros that were added, with their halos or half the spacing.
+  Sides largest_empty() const;
 
   // Forgets where macros are; then add each hard macro.
   void clear();
   void add(int node, double x, double y, std::int8_t orientation);
-  // Moves one that was added; to take it back, move it back.
+  // Moves one that was added. take_back() undoes all moves since the last begin().
+  void begin();
   void move(int node, double x, double y, std::int8_t orientation);
+  void take_back();
 
   // From 0 on; a macro without an aligned neighbour adds 1 / macros.
   double cost() const;
@@ -44,35 +51,48 @@ class Tidiness {
 
  private:
   struct Macro {
-    double x, y, half_width, half_height, halo_x, halo_y;  // µm
+    double x, y, half_width, half_height;  // µm
+    Halo halo;                             // or half the spacing, where that is more
     std::int32_t bank, size;
     std::int8_t orientation, side;  // side that the pins are on in that orientation: 0 left, 1 right, 2 low, 3 high; −1 none
   };
   struct Counters {
     std::int32_t aligned = 0, grouped = 0, facing = 0;
   };
+  struct Sums {  // lengths in quanta of the shares of a side
+    std::int64_t aligned = 0, grouped = 0, facing = 0, alike = 0, turned = 0;
+    std::int64_t notches = 0, steps = 0, inward = 0, in_clear = 0, corners = 0;
+  };
+  std::vector<Sides> taken() const;
   void count_with_others(int index, int sign);
   void count_pair(int a, int b, bool across, double gap, double shared, int sign);
   void count_alone(int index, int sign);
+  void put(int index, const Macro& macro);
   void change(std::int32_t& counter, int by, std::int64_t& nonzero) {
+    old_counters_.emplace_back(&counter, counter);
     nonzero -= counter != 0;
     counter += by;
     nonzero += counter != 0;
   }
 
   const Design& design_;
-  double clear_left_ = 0, clear_low_ = 0, clear_right_ = 0, clear_high_ = 0;  // µm
-  double channel_, tolerance_, reach_;     // µm; reach: the widest gap between neighbours
+  Sides clear_;
+  double channel_, tolerance_;             // µm
+  float near_;                             // µm: at least the widest gap between neighbours
   std::vector<std::int32_t> index_of_;     // [N] −1: no hard macro
   std::vector<std::int8_t> own_side_;      // [H] in orientation N
   std::vector<std::int32_t> bank_, size_;  // [H] bank −1: the macro is alone in it
   std::vector<Macro> macros_;              // [H]
-  std::vector<std::uint8_t> is_added_;     // [H]
+  // [H] for a fast look around: centres, half sides; far away where the macro was not added.
+  std::vector<float> x_, y_, half_width_, half_height_;
+  std::vector<std::int32_t> is_near_;      // [H] workspace
   std::vector<Counters> counters_;         // [H]
   int banked_ = 0, sided_ = 0;
-  // Sums; lengths in quanta of the shares of a side.
-  std::int64_t aligned_ = 0, grouped_ = 0, facing_ = 0, alike_ = 0, turned_ = 0;
-  std::int64_t notches_ = 0, steps_ = 0, inward_ = 0, in_clear_ = 0, corners_ = 0;
+  Sums sums_;
+  // Since begin().
+  Sums old_sums_;
+  std::vector<std::pair<int, Macro>> old_macros_;
+  std::vector<std::pair<std::int32_t*, std::int32_t>> old_counters_;
 };
 
 }  // namespace placement

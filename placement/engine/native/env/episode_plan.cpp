@@ -47,6 +47,7 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
     }
   }
   for (const int node : design->placing_order) plan_macro(node);
+  plan_spacing();
   plan_nets();
   plan_given();
   plan_shapes();
@@ -64,8 +65,7 @@ void EpisodePlan::plan_macro(int node) {
   macro.width = design->width_of(node, orientation);
   macro.height = design->height_of(node, orientation);
   const Constraints& constraints = design->constraints;
-  macro.halo_x = constraints.halo_across(node, orientation);
-  macro.halo_y = constraints.halo_up(node, orientation);
+  macro.halo = constraints.halo_of(node, orientation);
   macro.keep_set = constraints.any ? constraints.keep_set[node] : -1;
   macro.grid = constraints.grid_of(node, orientation);
   if (!constraints.allows(node, orientation)) {
@@ -73,6 +73,15 @@ void EpisodePlan::plan_macro(int node) {
   }
   macros.push_back(macro);
   if (!design->off_grid) span_inside(macros.back());
+}
+
+void EpisodePlan::plan_spacing() {
+  constexpr double kMostCovered = 0.5;
+  double cells = 0;
+  for (const MacroToPlace& macro : macros) {
+    cells += std::ceil((macro.width + design->spacing) / cell_width) * std::ceil((macro.height + design->spacing) / cell_height);
+  }
+  if (cells <= kMostCovered * canvas.cells()) spacing = design->spacing;
 }
 
 void EpisodePlan::span_inside(MacroToPlace& macro) const {
@@ -157,8 +166,8 @@ void EpisodePlan::plan_shapes() {
   std::vector<const MacroToPlace*> examples;  // [S]
   for (MacroToPlace& macro : macros) {
     const auto same = std::find_if(examples.begin(), examples.end(), [&macro](const MacroToPlace* other) {
-      return other->width == macro.width && other->height == macro.height && other->halo_x == macro.halo_x &&
-             other->halo_y == macro.halo_y && other->keep_set == macro.keep_set && other->grid == macro.grid;
+      return other->width == macro.width && other->height == macro.height && other->halo == macro.halo &&
+             other->keep_set == macro.keep_set && other->grid == macro.grid;
     });
     macro.shape = static_cast<std::int32_t>(same - examples.begin());
     if (same == examples.end()) examples.push_back(&macro);
@@ -203,10 +212,17 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
   const SnapGrid& grid = design->constraints.coarsest;
   for (const MacroToPlace* macro : examples) {
     for (const MacroToPlace* other : examples) {
-      const CellReach both{
-          reach(macro->width, other->width, macro->halo_x + other->halo_x, cell_width, grid.pitch_x, canvas.columns),
-          reach(macro->height, other->height, macro->halo_y + other->halo_y, cell_height, grid.pitch_y, canvas.rows)};
-      reaches.push_back(std::min(both.columns, both.rows) < 0 ? CellReach{} : both);
+      const auto across = [&](double halos) {
+        return reach(macro->width, other->width, halos, cell_width, grid.pitch_x, canvas.columns);
+      };
+      const auto up = [&](double halos) {
+        return reach(macro->height, other->height, halos, cell_height, grid.pitch_y, canvas.rows);
+      };
+      const Halo &own = macro->halo, &theirs = other->halo;
+      const CellReach all{across(gap_across(own, theirs)), across(gap_across(theirs, own)), up(gap_up(own, theirs)),
+                          up(gap_up(theirs, own))};
+      const bool never = std::max(all.left, all.right) < 0 || std::max(all.below, all.above) < 0;
+      reaches.push_back(never ? CellReach{} : all);
     }
   }
 }
@@ -230,8 +246,7 @@ void EpisodePlan::block_band(double x, double y, double reach_x, double reach_y,
 
 void EpisodePlan::block_channels(const MacroToPlace& macro, const HardBox& other, std::uint64_t* cells) const {
   const Constraints& constraints = design->constraints;
-  for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
-                    constraints.channel, constraints.coarsest,
+  for_channel_bands(macro.width, macro.height, macro.halo, other, constraints.channel, constraints.coarsest,
                     [&](double x, double y, double reach_x, double reach_y) { block_band(x, y, reach_x, reach_y, cells); });
 }
 
@@ -262,12 +277,17 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
     };
     for (const Obstacle& fixed : fixed_macros) {
       const std::int8_t orientation = design->initial_orientation[fixed.node];
-      const double gap_x = macro.halo_x + constraints.halo_across(fixed.node, orientation);
-      const double gap_y = macro.halo_y + constraints.halo_up(fixed.node, orientation);
+      const Halo halo = constraints.halo_of(fixed.node, orientation);
+      // What may be shared where the macro is on the lower side, and on the higher one: as of an obstacle between them.
+      const auto blocked_beside = [&](bool across, double centre, double length, double gap_low, double gap_high) {
+        const double low = allowed_share(gap_low, canvas.overlap_threshold);
+        const double high = allowed_share(gap_high, canvas.overlap_threshold);
+        return blocked(across, centre + (low - high) / 2, length, (low + high) / 2);
+      };
       const auto [first_row, last_row] =
-          blocked(false, fixed.y, fixed.height, allowed_share(gap_y, canvas.overlap_threshold));
+          blocked_beside(false, fixed.y, fixed.height, halos_up(macro.halo, halo), halos_up(halo, macro.halo));
       const auto [first_column, last_column] =
-          blocked(true, fixed.x, fixed.width, allowed_share(gap_x, canvas.overlap_threshold));
+          blocked_beside(true, fixed.x, fixed.width, halos_across(macro.halo, halo), halos_across(halo, macro.halo));
       block_cells(cells, words, first_row, last_row, first_column, last_column);
       if (!constraints.channel.is_set()) continue;
       block_channels(macro, hard_box(*design, fixed.node, fixed.x, fixed.y, orientation), cells);

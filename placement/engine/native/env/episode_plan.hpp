@@ -55,7 +55,7 @@ struct MacroNet {
 struct MacroToPlace {
   std::int32_t node;
   double width, height;                                        // µm
-  double halo_x, halo_y;                                       // µm
+  Halo halo;
   SnapGrid grid;                                               // where its corner may lie
   std::int32_t keep_set;                                       // of keep-outs, see Constraints
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
@@ -67,7 +67,7 @@ struct MacroToPlace {
 // How many gcells apart, along each axis, two macros on gcell centres still overlap or are too close; -1 where they
 // never are. On a snapping grid macros are up to a pitch off the centres, so that may be one gcell too many.
 struct CellReach {
-  std::int32_t columns = -1, rows = -1;
+  std::int32_t left = -1, right = -1, below = -1, above = -1;  // of the other macro
 };
 
 // A hard macro that is placed.
@@ -92,6 +92,10 @@ struct EpisodePlan {
     return snapped_y.empty() ? row_y[row] : snapped_y[shape * row_y.size() + row];
   }
 
+  // µm between two macros of an episode, the first of which is left of the other, or below it.
+  double gap_across(const Halo& left, const Halo& right) const { return std::max(spacing, halos_across(left, right)); }
+  double gap_up(const Halo& low, const Halo& high) const { return std::max(spacing, halos_up(low, high)); }
+
   // Takes the gcells on which a macro would break the channel rule beside a hard macro out of a set [R, words]. On a
   // snapping grid macros are up to a pitch off the centres, so that it may take some too many.
   void block_channels(const MacroToPlace& macro, const HardBox& other, std::uint64_t* cells) const;
@@ -100,6 +104,9 @@ struct EpisodePlan {
   Canvas canvas;                           // with the grid of actions, R rows and C columns of cells
   double cell_width, cell_height;          // µm
   std::vector<double> column_x, row_y;     // [C], [R] centres of the cells, µm
+  // µm that macros of an episode keep from each other where their halos need less: the design's spacing, so that no
+  // pocket of rows is closed; 0 where whole cells as far apart are most of the canvas, and episodes would not end.
+  double spacing = 0;
   std::vector<MacroToPlace> macros;        // [T]
   std::vector<MacroNet> macro_nets;        // [D]
   std::vector<Box> given_boxes;         // [A] around ports, cells and fixed nodes
@@ -123,6 +130,7 @@ struct EpisodePlan {
   void plan_given();
   void plan_shapes();
   void check_off_grid(const std::vector<const MacroToPlace*>& examples) const;
+  void plan_spacing();
   void plan_reaches(const std::vector<const MacroToPlace*>& examples);
   void plan_free_cells(const std::vector<const MacroToPlace*>& examples);
 };

@@ -68,26 +68,32 @@ void OffGrid::forbid(double x, double y, double reach_x, double reach_y) {
   if (reach_x > kLengthTolerance && reach_y > kLengthTolerance) forbidden_.push_back({x, y, reach_x, reach_y});
 }
 
+void OffGrid::forbid_beside(const MacroToPlace& macro, const HardBox& other, double spacing) {
+  const double threshold = plan_->design->canvas.overlap_threshold;
+  const Halo &own = macro.halo, &theirs = other.halo;
+  const auto reach = [&](double size, double other_size, double halos) {
+    return centre_reach(size, other_size, std::max(spacing, halos), threshold);
+  };
+  const double left = reach(macro.width, other.width, halos_across(own, theirs));
+  const double right = reach(macro.width, other.width, halos_across(theirs, own));
+  const double below = reach(macro.height, other.height, halos_up(own, theirs));
+  const double above = reach(macro.height, other.height, halos_up(theirs, own));
+  forbid(other.x + (right - left) / 2, other.y + (above - below) / 2, (left + right) / 2, (below + above) / 2);
+  forbid_channels(macro, other);
+}
+
 void OffGrid::forbid_channels(const MacroToPlace& macro, const HardBox& other) {
   const Constraints& constraints = plan_->design->constraints;
   if (!constraints.channel.is_set()) return;
-  for_channel_bands(macro.width, macro.height, other, macro.halo_x + other.halo_x, macro.halo_y + other.halo_y,
-                    constraints.channel, constraints.coarsest,
+  for_channel_bands(macro.width, macro.height, macro.halo, other, constraints.channel, constraints.coarsest,
                     [this](double x, double y, double reach_x, double reach_y) { forbid(x, y, reach_x, reach_y); });
 }
 
 void OffGrid::forbid_given(const MacroToPlace& macro) {
   const Design& design = *plan_->design;
   const Constraints& constraints = design.constraints;
-  const double threshold = design.canvas.overlap_threshold;
   for (const Obstacle& fixed : plan_->fixed_macros) {
-    const std::int8_t orientation = design.initial_orientation[fixed.node];
-    forbid(fixed.x, fixed.y,
-           centre_reach(macro.width, fixed.width,
-                        macro.halo_x + constraints.halo_across(fixed.node, orientation), threshold),
-           centre_reach(macro.height, fixed.height, macro.halo_y + constraints.halo_up(fixed.node, orientation),
-                        threshold));
-    forbid_channels(macro, hard_box(design, fixed.node, fixed.x, fixed.y, orientation));
+    forbid_beside(macro, hard_box(design, fixed.node, fixed.x, fixed.y, design.initial_orientation[fixed.node]), 0);
   }
   if (constraints.channel.is_set()) {
     for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.coarsest,

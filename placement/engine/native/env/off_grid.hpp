@@ -22,10 +22,9 @@ class OffGrid {
 
   // Begins with a macro of the plan, nothing placed but the canvas's edges.
   void begin(const MacroToPlace& macro);
-  // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
-  void forbid(double x, double y, double reach_x, double reach_y);
-  // Nor in gaps beside a hard macro that break the channel rule.
-  void forbid_channels(const MacroToPlace& macro, const HardBox& other);
+  // It may not be too close to a hard macro, nor beside it where a gap would break the channel rule. `spacing`: µm
+  // between the two where halos need less.
+  void forbid_beside(const MacroToPlace& macro, const HardBox& other, double spacing);
   // All that is placed before an episode begins, of which `macro` must keep clear.
   void forbid_given(const MacroToPlace& macro);
 
@@ -55,6 +54,9 @@ class OffGrid {
   struct Forbidden {
     double x, y, reach_x, reach_y;
   };
+  // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
+  void forbid(double x, double y, double reach_x, double reach_y);
+  void forbid_channels(const MacroToPlace& macro, const HardBox& other);
   void doubt_narrow_cells();
   std::optional<int> contacts_at(double x, double y) const;
   void candidates(const Axis& axis, int cell, double centre, bool across, std::vector<double>& out) const;

@@ -110,6 +110,7 @@ inline std::uint64_t fingerprint(const Design& design) {
   for (const int value : {canvas.columns, canvas.rows, canvas.smoothing}) bytes.u32(static_cast<std::uint32_t>(value));
   if (design.action_scale != 1) bytes.u32(static_cast<std::uint32_t>(design.action_scale));
   if (design.off_grid) bytes.u8(1);
+  if (design.spacing > 0) bytes.f64(design.spacing);
   const auto add = [&bytes](const auto& values) {
     bytes.u64(values.size());
     for (const auto value : values) bytes.f64(static_cast<double>(value));
@@ -124,6 +125,7 @@ inline std::uint64_t fingerprint(const Design& design) {
       add(std::vector<double>{off.x, off.y, off.width, off.height, static_cast<double>(off.kind)});
     }
     add(std::vector<double>{kept.grid.pitch_x, kept.grid.pitch_y, kept.grid.offset_x, kept.grid.offset_y});
+    if (!kept.halo_shift_x.empty()) add(kept.halo_shift_x), add(kept.halo_shift_y);
     if (!kept.own_grids.empty()) add(kept.own_grid);
     for (const SnapGrid& grid : kept.own_grids) {
       add(std::vector<double>{grid.pitch_x, grid.pitch_y, grid.offset_x, grid.offset_y});

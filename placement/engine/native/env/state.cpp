@@ -95,7 +95,7 @@ void PlacementState::place(int row, int column) {
   }
   add_area(placed, 1.0);
   placed_[step_] = placed;
-  cells_[step_] = row * plan_->canvas.columns + column;
+  cells_[step_] = {row, column, macro.shape};
   ++step_;
   find_legal();
 }
@@ -128,10 +128,10 @@ void PlacementState::find_legal() {
   std::copy_n(plan_->free_cells.data() + shape * legal_.size(), legal_.size(), legal_.data());
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
-    const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int row = cells_[t] / canvas.columns, column = cells_[t] % canvas.columns;
-    block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
-                std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
+    const auto [row, column, other] = cells_[t];
+    const CellReach& reach = reach_of[other];
+    block_cells(legal_.data(), words_, std::max(row - reach.below, 0), std::min(row + reach.above, canvas.rows - 1),
+                std::max(column - reach.left, 0), std::min(column + reach.right, canvas.columns - 1));
   }
   if (plan_->design->constraints.channel.is_set()) {
     for (int t = 0; t < step_; ++t) plan_->block_channels(plan_->macros[step_], placed_box(t), legal_.data());
@@ -149,19 +149,10 @@ void PlacementState::find_legal_off_grid() {
   off_grid_->begin(macro);
   off_grid_->forbid_given(macro);
   for (int t = 0; t < step_; ++t) {
-    const auto [across, up] = reach_of(macro, plan_->macros[t]);
-    off_grid_->forbid(placed_[t].x, placed_[t].y, across, up);
-    off_grid_->forbid_channels(macro, placed_box(t));
+    off_grid_->forbid_beside(macro, placed_box(t), plan_->spacing);
   }
   off_grid_->find(legal_.data());
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
-}
-
-// How near on each axis the centres of two macros may come, both at once.
-std::pair<double, double> PlacementState::reach_of(const MacroToPlace& macro, const MacroToPlace& other) const {
-  const double threshold = plan_->canvas.overlap_threshold;
-  return {centre_reach(macro.width, other.width, macro.halo_x + other.halo_x, threshold),
-          centre_reach(macro.height, other.height, macro.halo_y + other.halo_y, threshold)};
 }
 
 std::pair<int, int> PlacementState::nth_legal(int n) const {
@@ -202,15 +193,15 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const HardBox box = box_of(here);
   const double threshold = design.canvas.overlap_threshold;
   Verdict verdict = Verdict::too_close;
-  const auto in_the_way = [&](const Obstacle& other) {
-    if (!too_close(box, box_of(other), 0, threshold)) return;
+  const auto in_the_way = [&](const Obstacle& other, double spacing) {
+    if (!too_close(box, box_of(other), spacing, threshold)) return;
     *obstacle = other.node;
     const bool apart = !intervals_overlap(here.x, here.width, other.x, other.width, threshold) ||
                        !intervals_overlap(here.y, here.height, other.y, other.height, threshold);
     verdict = apart ? Verdict::too_close : Verdict::overlaps;
   };
-  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
-  for (int t = 0; t < step_; ++t) in_the_way(placed_[t]);
+  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other, 0);
+  for (int t = 0; t < step_; ++t) in_the_way(placed_[t], plan_->spacing);
   if (*obstacle >= 0) return verdict;
   if (const Channel& channel = design.constraints.channel; channel.is_set()) {
     const auto narrow = [&](const Obstacle& other) {
@@ -232,9 +223,9 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   // The mask is careful by a pitch of the snapping grid: whatever it counts as met.
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
-    const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int columns = plan_->canvas.columns;
-    if (std::abs(row - cells_[t] / columns) <= reach.rows && std::abs(column - cells_[t] % columns) <= reach.columns) {
+    const CellReach& reach = reach_of[cells_[t].shape];
+    const int up = row - cells_[t].row, across = column - cells_[t].column;
+    if (up >= -reach.below && up <= reach.above && across >= -reach.left && across <= reach.right) {
       *obstacle = placed_[t].node;
     }
   }
@@ -274,10 +265,12 @@ void PlacementState::write_mask(std::uint8_t* mask, int stride) const {
   const Canvas& canvas = plan_->canvas;
   for (int row = 0; row < canvas.rows; ++row) {
     std::uint8_t* out = mask + static_cast<std::ptrdiff_t>(row) * stride;
-    for (int column = 0; column < canvas.columns; column += 8) {
-      const auto eight = static_cast<std::uint8_t>(legal_[row * words_ + column / 64] >> (column % 64));
-      std::memcpy(out + column, kSpread[eight].data(), std::min(8, canvas.columns - column));
-    }
+    const auto spread_at = [words = &legal_[row * words_]](int column) {
+      return kSpread[static_cast<std::uint8_t>(words[column / 64] >> (column % 64))].data();
+    };
+    int column = 0;
+    for (; column + 8 <= canvas.columns; column += 8) std::memcpy(out + column, spread_at(column), 8);
+    if (column < canvas.columns) std::memcpy(out + column, spread_at(column), canvas.columns - column);
   }
 }
 

@@ -54,7 +54,7 @@ class PlacementState {
   // Centre of the t-th macro in placing order, µm; t < step().
   double x(int t) const { return placed_[t].x; }
   double y(int t) const { return placed_[t].y; }
-  int cell(int t) const { return cells_[t]; }
+  int cell(int t) const { return cells_[t].row * plan_->canvas.columns + cells_[t].column; }
 
   // [R, C]: summed shares of the gcell under fixed and placed hard macros; the same with fixed soft macros.
   const std::vector<double>& occupancy() const { return occupancy_; }
@@ -71,11 +71,15 @@ class PlacementState {
   void write_mask(std::uint8_t* mask, int stride) const;
 
  private:
+  // Where a macro was placed, and its shape in the plan: what every later step reads of all macros before it.
+  struct PlacedCell {
+    std::int32_t row, column, shape;
+  };
+
   Verdict why_not(int row, int column, int* obstacle) const;
   void find_legal();
   void find_legal_off_grid();
   HardBox placed_box(int t) const;
-  std::pair<double, double> reach_of(const MacroToPlace& macro, const MacroToPlace& other) const;
   void add_area(const Obstacle& macro, double sign);
   void show(std::size_t cell) {
     shown_[cell] = static_cast<float>(std::min(occupancy_[cell], 1.0));
@@ -88,7 +92,7 @@ class PlacementState {
   int legal_cells_ = 0;
   std::vector<std::uint64_t> legal_;    // [R, words]
   std::vector<Obstacle> placed_;        // [T]
-  std::vector<std::int32_t> cells_;     // [T]
+  std::vector<PlacedCell> cells_;       // [T]
   std::vector<Box> boxes_;              // [A]
   std::vector<Box> saved_boxes_;        // [D] the box of each of a macro's nets before the macro was placed
   std::vector<double> occupancy_, density_;  // [R, C]

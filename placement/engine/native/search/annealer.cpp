@@ -166,11 +166,11 @@ void Annealer::adapt() {
   }
 }
 
-void Annealer::set_clear(double left, double low, double right, double high) {
-  cost_->set_clear(left, low, right, high);
-  const std::vector<double> x = best_x_, y = best_y_;
-  const std::vector<std::int8_t> orientation = best_orientation_;
-  begin_anew(x.data(), y.data(), orientation.data());
+void Annealer::grow_clear() {
+  cost_->grow_clear();
+  best_cost_ = std::numeric_limits<double>::infinity();
+  for (int node = 0; node < design_->nodes(); ++node) mark(node);
+  keep_if_best();
 }
 
 void Annealer::restart(const double* x, const double* y, const std::int8_t* orientation) {

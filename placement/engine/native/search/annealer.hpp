@@ -46,8 +46,8 @@ class Annealer {
   // `most`: of the cost without its tidiness; where it is higher, only what lowers it is accepted.
   void run(std::int64_t moves, double temperature, double most = std::numeric_limits<double>::infinity());
 
-  // A rectangle that macros are to leave, µm; what was best by another one is forgotten.
-  void set_clear(double left, double low, double right, double high);
+  // As Tidiness::grow_clear; the best so far, which another rectangle judged, is forgotten for the present placement.
+  void grow_clear();
 
   // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);

@@ -80,8 +80,10 @@ bool hard_abut(MoveProposer& proposer, Random& random) {
     if (beside.node == to.node) return false;
     const std::uint32_t side = random.below(4);
     const LegalPositions& legal = proposer.legal();
-    const double across = (proposer.width(to) + proposer.width(beside)) / 2 + legal.gap(to, beside, true);
-    const double up = (proposer.height(to) + proposer.height(beside)) / 2 + legal.gap(to, beside, false);
+    const bool is_first = side % 2 != 0;  // left of the other, or below it
+    const NodeMove &first = is_first ? to : beside, &second = is_first ? beside : to;
+    const double across = (proposer.width(to) + proposer.width(beside)) / 2 + legal.gap(first, second, true);
+    const double up = (proposer.height(to) + proposer.height(beside)) / 2 + legal.gap(first, second, false);
     to.x = beside.x + (side == 0 ? across : side == 1 ? -across : 0.0);
     to.y = beside.y + (side == 2 ? up : side == 3 ? -up : 0.0);
     return true;

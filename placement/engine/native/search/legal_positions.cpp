@@ -18,7 +18,7 @@ LegalPositions::LegalPositions(const Design& design, double spacing, const std::
     if (design.kind_of(node) != Kind::hard) continue;
     index_of_[node] = static_cast<std::int32_t>(x_.size());
     for (auto* values : {&x_, &y_, &width_, &height_}) values->push_back(0);
-    for (auto* values : {&halo_x_, &halo_y_}) values->push_back(0);
+    halo_.push_back({});
     movable_.push_back(!design.fixed[node]);
     orientation_.push_back(0);
     node_.push_back(node);
@@ -43,7 +43,8 @@ void LegalPositions::make_bins() {
   double longest = 0, halo = 0;
   for (const std::int32_t node : node_) {
     longest = std::max({longest, design_.node_width[node], design_.node_height[node]});
-    if (halos_) halo = std::max({halo, design_.constraints.halo_x[node], design_.constraints.halo_y[node]});
+    const Halo own = design_.constraints.halo_of(node, 0);
+    halo = std::max({halo, own.left(), own.right(), own.low(), own.high()});
   }
   const Channel& channel = design_.constraints.channel;
   reach_ = longest / 2 + std::max({spacing_, 2 * halo, channel.x, channel.y, 0.0}) + 2 * kLengthTolerance;
@@ -85,9 +86,7 @@ void LegalPositions::place(const NodeMove& move) {
   height_[i] = box.height;
   orientation_[i] = move.orientation;
   file(i);
-  if (!halos_) return;
-  halo_x_[i] = design_.constraints.halo_across(move.node, move.orientation);
-  halo_y_[i] = design_.constraints.halo_up(move.node, move.orientation);
+  if (halos_) halo_[i] = design_.constraints.halo_of(move.node, move.orientation);
 }
 
 // Whether a position violates the constraints of a macro.
@@ -102,7 +101,7 @@ bool LegalPositions::off_limits(const NodeMove& move) const {
 void LegalPositions::settle(NodeMove& move) const {
   constexpr int kRounds = 3;
   const Constraints& kept = design_.constraints;
-  const HardBox size = hard_box_of(move);
+  HardBox box = hard_box_of(move);
   // By how much a gap must grow to be an abutment, if the spacing allows one, or a channel.
   const auto nearer = [this](double gap, double needed, double channel, double pitch) {
     return needed >= spacing_ && gap - needed <= channel - gap ? needed - gap : channel + pitch - gap;
@@ -115,15 +114,17 @@ void LegalPositions::settle(NodeMove& move) const {
   };
   for (int round = 0; round < kRounds; ++round) {
     const double x = move.x, y = move.y;
-    off_edges(move.x, size.width, design_.canvas.width, kept.channel.x, kept.coarsest.pitch_x);
-    off_edges(move.y, size.height, design_.canvas.height, kept.channel.y, kept.coarsest.pitch_y);
-    for_near(move.x, size.width / 2, move.y, size.height / 2, [&](std::size_t i) {
+    off_edges(move.x, box.width, design_.canvas.width, kept.channel.x, kept.coarsest.pitch_x);
+    off_edges(move.y, box.height, design_.canvas.height, kept.channel.y, kept.coarsest.pitch_y);
+    for_near(move.x, box.width / 2, move.y, box.height / 2, [&](std::size_t i) {
       if (i >= macros_ || node_[i] == move.node) return;
       const HardBox other = placed(i);
-      const double gap_x = gap_between(move.x, size.width, other.x, other.width);
-      const double gap_y = gap_between(move.y, size.height, other.y, other.height);
-      const double needed_x = std::max(size.halo_x + other.halo_x, 0.0);
-      const double needed_y = std::max(size.halo_y + other.halo_y, 0.0);
+      const double gap_x = gap_between(move.x, box.width, other.x, other.width);
+      const double gap_y = gap_between(move.y, box.height, other.y, other.height);
+      box.x = move.x;
+      box.y = move.y;
+      const double needed_x = std::max(halos_across(box, other), 0.0);
+      const double needed_y = std::max(halos_up(box, other), 0.0);
       if (gap_y < 0 && too_narrow(gap_x, needed_x, kept.channel.x, kept.coarsest.pitch_x)) {
         const double way = nearer(gap_x, needed_x, kept.channel.x, kept.coarsest.pitch_x);
         move.x += move.x > other.x ? way : -way;
@@ -136,11 +137,11 @@ void LegalPositions::settle(NodeMove& move) const {
   }
 }
 
-double LegalPositions::gap(const NodeMove& a, const NodeMove& b, bool across) const {
-  const Constraints& kept = design_.constraints;
-  const double halos = across ? kept.halo_across(a.node, a.orientation) + kept.halo_across(b.node, b.orientation)
-                              : kept.halo_up(a.node, a.orientation) + kept.halo_up(b.node, b.orientation);
-  return std::max(spacing_, halos);
+double LegalPositions::gap(const NodeMove& first, const NodeMove& second, bool across) const {
+  if (!halos_) return spacing_;
+  const Halo one = design_.constraints.halo_of(first.node, first.orientation);
+  const Halo two = design_.constraints.halo_of(second.node, second.orientation);
+  return std::max(spacing_, across ? halos_across(one, two) : halos_up(one, two));
 }
 
 bool LegalPositions::on_blockage(double x, double y) const {
@@ -264,8 +265,9 @@ double LegalPositions::clearance(const NodeMove& at, bool across, bool forward) 
       meet(x_[i], y_[i], width_[i], height_[i], spacing, slack_);
       return;
     }
-    const double ahead = across ? own.halo_x + halo_x_[i] : own.halo_y + halo_y_[i];
-    const double aside = across ? own.halo_y + halo_y_[i] : own.halo_x + halo_x_[i];
+    const HardBox other = placed(i);
+    const double ahead = across ? halos_across(own, other) : halos_up(own, other);
+    const double aside = across ? halos_up(own, other) : halos_across(own, other);
     const double share = allowed_share(std::max(spacing_, aside), design_.canvas.overlap_threshold) + kLengthTolerance;
     meet(x_[i], y_[i], width_[i], height_[i], std::max(spacing, ahead), share);
   });

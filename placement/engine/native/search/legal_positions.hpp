@@ -36,8 +36,8 @@ class LegalPositions {
   bool fits(const NodeMove* moves, int count) const;
   // Whether every movable hard macro is at a legal position in an allowed orientation.
   bool all_fit() const;
-  // Least distance in µm of two hard macros on an axis.
-  double gap(const NodeMove& a, const NodeMove& b, bool across) const;
+  // Least distance in µm of two hard macros on an axis, the first of which is left of the other, or below it.
+  double gap(const NodeMove& first, const NodeMove& second, bool across) const;
   // Whether there is a channel rule.
   bool has_channels() const { return channels_; }
   // Moves a macro whose gaps to others or to an edge break the channel rule, to the nearer end of each such gap.
@@ -81,7 +81,7 @@ class LegalPositions {
   HardBox hard_box_of(const NodeMove& move) const {
     return hard_box(design_, move.node, move.x, move.y, move.orientation);
   }
-  HardBox placed(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_x_[i], halo_y_[i]}; }
+  HardBox placed(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_[i]}; }
   // Whether two macros are too close, or break the channel rule.
   bool clash(const HardBox& a, const HardBox& b) const {
     return too_close(a, b, spacing_, design_.canvas.overlap_threshold) ||
@@ -107,30 +107,9 @@ class LegalPositions {
   double reach_ = 0;                       // µm: half of the longest side, and the widest gap
   std::vector<std::int32_t> first_in_;     // [bins] a macro there, or -1
   std::vector<std::int32_t> next_, previous_, bin_;  // of each macro: the others of its bin, -1 at the ends; its bin
-  std::vector<double> halo_x_, halo_y_;
+  std::vector<Halo> halo_;
   std::vector<std::int8_t> orientation_;
   std::vector<std::int32_t> node_;
 };
-
-// The legal position nearest to where a box was, among boxes that are placed: the legaliser's inner loop.
-
-// Placed boxes, [count] each, µm: their centres, and how far on each axis another box's centre is from theirs when
-// the two touch.
-struct PlacedBoxes {
-  std::size_t count;
-  const double *x, *y, *reach_x, *reach_y;
-  // Where there is a channel rule: two boxes face each other on an axis where their centres are nearer than `facing`.
-  // Where they do, the distance on the other axis may not be between `abut` and `channel`.
-  const double *facing_x = nullptr, *facing_y = nullptr, *abut_x = nullptr, *abut_y = nullptr;
-  const double *channel_x = nullptr, *channel_y = nullptr;
-  // On each axis, two open intervals in which the centre may not be: near the canvas's edges.
-  std::array<std::array<double, 4>, 2> edges = {};
-};
-
-// The centre inside [low, high] (µm, by axis) with the least distance |Δx| + |Δy| from `start` at which a box comes
-// nearer to none of the others than touching; nothing where there is none. Where several are as near, the one that is
-// nearest across.
-std::optional<std::array<double, 2>> nearest_legal_position(const std::array<double, 2>& start, const std::array<double, 2>& low,
-                                                   const std::array<double, 2>& high, const PlacedBoxes& boxes);
 
 }  // namespace placement

@@ -1,9 +1,9 @@
-#include "search/legal_positions.hpp"
+#include "search/nearest_legal_position.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "cost/legality.hpp"
@@ -14,6 +14,8 @@ namespace {
 struct Interval {
   double low, high;
 };
+
+using Point = std::array<double, 2>;
 
 bool inside(double at, double low, double high) { return at >= low - kLengthTolerance && at <= high + kLengthTolerance; }
 
@@ -37,84 +39,130 @@ double nearest_free(std::vector<Interval>& taken, double start, double low, doub
   return can_down ? down : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool is_in(double at, double from, double to) { return at > from + kLengthTolerance && at < to - kLengthTolerance; }
+// A search in a square around the start, beside the areas that reach into it. A nearest place is right above or below
+// the start, or it touches the left or right side of an area: otherwise it could slide towards the start.
+class Search {
+ public:
+  Search(const Point& start, const Point& low, const Point& high, const TakenAreas& taken)
+      : start_(start), low_(low), high_(high), taken_(taken) {}
 
-// Adds the places on the other axis that the channel rule takes where a box is `away` µm across from another.
-void add_channels(const PlacedBoxes& boxes, std::size_t i, double away, std::vector<Interval>& taken) {
-  const double y = boxes.y[i];
-  if (away < boxes.facing_x[i] - kLengthTolerance && boxes.channel_y[i] > boxes.abut_y[i] + kLengthTolerance) {
-    taken.push_back({y + boxes.abut_y[i], y + boxes.channel_y[i]});
-    taken.push_back({y - boxes.channel_y[i], y - boxes.abut_y[i]});
+  // The nearest place, if it is no farther than `radius` µm.
+  std::optional<Point> within(double radius) {
+    collect(radius);
+    best_.reset();
+    least_ = radius;
+    visit(std::min(std::max(start_[0], low_[0]), high_[0]), low_[1], high_[1]);
+    for (const Side& side : sides_) {
+      if (side.bound > least_) break;
+      visit(side.x, std::max(taken_.y_low[side.area], low_[1]), std::min(taken_.y_high[side.area], high_[1]));
+    }
+    return best_;
   }
-  if (away > boxes.abut_x[i] + kLengthTolerance && away < boxes.channel_x[i] - kLengthTolerance) {
-    taken.push_back({y - boxes.facing_y[i], y + boxes.facing_y[i]});
+
+ private:
+  static constexpr double kMostBins = 64;
+
+  struct Side {
+    double bound, x;  // µm: least distance of a place beside it, and where it is
+    std::int32_t area;
+  };
+
+  void collect(double radius) {
+    near_.clear();
+    sides_.clear();
+    double widths = 0;
+    for (std::size_t i = 0; i < taken_.count; ++i) {
+      const double away_x = std::max({taken_.x_low[i] - start_[0], start_[0] - taken_.x_high[i], 0.0});
+      const double away_y = std::max({taken_.y_low[i] - start_[1], start_[1] - taken_.y_high[i], 0.0});
+      if (away_x > radius || away_y > radius) continue;
+      near_.push_back(static_cast<std::int32_t>(i));
+      widths += std::min(taken_.x_high[i] - taken_.x_low[i], 2 * radius);
+      for (const double x : {taken_.x_low[i], taken_.x_high[i]}) {
+        const double bound = std::abs(x - start_[0]) + away_y;
+        if (bound <= radius && inside(x, low_[0], high_[0])) sides_.push_back({bound, x, near_.back()});
+      }
+    }
+    std::sort(sides_.begin(), sides_.end(), [](const Side& a, const Side& b) { return a.bound < b.bound; });
+    make_bins(radius, widths);
   }
-}
+
+  // Bins about as wide as an area, so that a place is compared with the areas around it only.
+  void make_bins(double radius, double widths) {
+    corner_ = {start_[0] - radius, start_[1] - radius};
+    const double mean = widths / static_cast<double>(std::max<std::size_t>(near_.size(), 1));
+    bins_ = static_cast<int>(std::clamp(2 * radius / std::max(mean, kLengthTolerance), 1.0, kMostBins));
+    per_bin_ = bins_ / (2 * radius);
+    first_in_.assign(static_cast<std::size_t>(bins_) * bins_ + 1, 0);
+    const auto for_bins = [this](std::int32_t i, auto visit_bin) {
+      const int right = bin_of(taken_.x_high[i], 0), top = bin_of(taken_.y_high[i], 1);
+      for (int column = bin_of(taken_.x_low[i], 0); column <= right; ++column) {
+        for (int row = bin_of(taken_.y_low[i], 1); row <= top; ++row) visit_bin(column * bins_ + row);
+      }
+    };
+    for (const std::int32_t i : near_) for_bins(i, [this](int bin) { ++first_in_[bin + 1]; });
+    for (std::size_t bin = 1; bin < first_in_.size(); ++bin) first_in_[bin] += first_in_[bin - 1];
+    in_bin_.resize(first_in_.back());
+    next_.assign(first_in_.begin(), first_in_.end() - 1);
+    for (const std::int32_t i : near_) for_bins(i, [&](int bin) { in_bin_[next_[bin]++] = i; });
+  }
+
+  int bin_of(double at, int axis) const {
+    return static_cast<int>(std::clamp((at - corner_[axis]) * per_bin_, 0.0, bins_ - 1.0));
+  }
+
+  // Takes the nearest place at `x` inside [low, high] up, if it is the nearest so far.
+  void visit(double x, double low, double high) {
+    if (!inside(x, low_[0], high_[0]) || low > high + kLengthTolerance) return;
+    intervals_.clear();
+    const int column = bin_of(x, 0) * bins_;  // whose bins follow each other
+    const std::int32_t end = first_in_[column + bin_of(high, 1) + 1];
+    for (std::int32_t at = first_in_[column + bin_of(low, 1)]; at < end; ++at) {
+      const std::int32_t i = in_bin_[at];
+      if (x > taken_.x_low[i] + kLengthTolerance && x < taken_.x_high[i] - kLengthTolerance &&
+          taken_.y_low[i] <= high && taken_.y_high[i] >= low) {
+        intervals_.push_back({taken_.y_low[i], taken_.y_high[i]});
+      }
+    }
+    const double y = nearest_free(intervals_, start_[1], low, high);
+    const double across = std::abs(x - start_[0]), distance = across + std::abs(y - start_[1]);
+    if (!(distance <= least_)) return;  // farther, or not a number
+    if (best_ && distance == least_) {
+      const double other = std::abs((*best_)[0] - start_[0]);
+      if (across > other || (across == other && x >= (*best_)[0])) return;
+    }
+    least_ = distance;
+    best_ = {x, y};
+  }
+
+  const Point &start_, &low_, &high_;
+  const TakenAreas& taken_;
+  std::vector<std::int32_t> near_;
+  std::vector<Side> sides_;  // by their bounds
+  Point corner_ = {};
+  int bins_ = 1;  // along a side of the square
+  double per_bin_ = 0;
+  std::vector<std::int32_t> first_in_, in_bin_, next_;  // areas by bin; an area may be in several
+  std::vector<Interval> intervals_;
+  std::optional<Point> best_;
+  double least_ = 0;
+};
 
 }  // namespace
 
-std::optional<std::array<double, 2>> nearest_legal_position(const std::array<double, 2>& start, const std::array<double, 2>& low,
-                                                   const std::array<double, 2>& high, const PlacedBoxes& boxes) {
-  // A nearest place is where the box was, at a limit, or touches another box, on each axis.
-  std::vector<double> across = {std::min(std::max(start[0], low[0]), high[0])};
-  const auto add = [&](double at) {
-    if (inside(at, low[0], high[0])) across.push_back(at);
-  };
-  add(low[0]);
-  add(high[0]);
-  for (std::size_t i = 0; i < boxes.count; ++i) {
-    add(boxes.x[i] - boxes.reach_x[i]);
-    add(boxes.x[i] + boxes.reach_x[i]);
-    if (!boxes.facing_x) continue;
-    for (const double away : {boxes.facing_x[i], boxes.abut_x[i], boxes.channel_x[i]}) {
-      add(boxes.x[i] - away);
-      add(boxes.x[i] + away);
-    }
+std::optional<Point> nearest_legal_position(const Point& start, const Point& low, const Point& high,
+                                            const TakenAreas& taken) {
+  double to_limits = 0, farthest = 0, step = 0;
+  for (const int axis : {0, 1}) {
+    to_limits += std::max({low[axis] - start[axis], start[axis] - high[axis], 0.0});
+    farthest += std::max({high[axis] - start[axis], start[axis] - low[axis], 0.0});
   }
-  if (boxes.facing_x) {
-    for (const double at : boxes.edges[0]) add(at);
+  for (std::size_t i = 0; i < taken.count; ++i) step += std::min(taken.x_high[i] - taken.x_low[i], farthest);
+  step = std::max(step / static_cast<double>(std::max<std::size_t>(taken.count, 1)), farthest / 1024);
+  Search search(start, low, high, taken);
+  for (double radius = to_limits + step; radius < farthest; step *= 2, radius = to_limits + step) {
+    if (const auto found = search.within(radius)) return found;
   }
-  std::sort(across.begin(), across.end(),
-            [&](double a, double b) { return std::abs(a - start[0]) < std::abs(b - start[0]); });
-  // By x, so that a place across is compared with the boxes around it only.
-  std::vector<std::size_t> order(boxes.count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return boxes.x[a] < boxes.x[b]; });
-  double widest = boxes.count ? *std::max_element(boxes.reach_x, boxes.reach_x + boxes.count) : 0;
-  if (boxes.facing_x && boxes.count) {
-    widest = std::max({widest, *std::max_element(boxes.facing_x, boxes.facing_x + boxes.count),
-                       *std::max_element(boxes.channel_x, boxes.channel_x + boxes.count)});
-  }
-  std::optional<std::array<double, 2>> best;
-  double least = std::numeric_limits<double>::infinity();
-  std::vector<Interval> taken;
-  for (const double x : across) {
-    const double distance = std::abs(x - start[0]);
-    if (distance >= least) break;
-    taken.clear();
-    if (boxes.facing_x) {
-      const auto& [from_x, to_x, other_from_x, other_to_x] = boxes.edges[0];
-      const auto& [from_y, to_y, other_from_y, other_to_y] = boxes.edges[1];
-      if (is_in(x, from_x, to_x) || is_in(x, other_from_x, other_to_x)) continue;
-      taken.push_back({from_y, to_y});
-      taken.push_back({other_from_y, other_to_y});
-    }
-    const auto first = std::partition_point(order.begin(), order.end(),
-                                            [&](std::size_t i) { return boxes.x[i] < x - widest; });
-    for (auto at = first; at != order.end() && boxes.x[*at] <= x + widest; ++at) {
-      const std::size_t i = *at;
-      if (std::abs(x - boxes.x[i]) < boxes.reach_x[i] - kLengthTolerance) {
-        taken.push_back({boxes.y[i] - boxes.reach_y[i], boxes.y[i] + boxes.reach_y[i]});
-      }
-      if (boxes.facing_x) add_channels(boxes, i, std::abs(x - boxes.x[i]), taken);
-    }
-    const double y = nearest_free(taken, start[1], low[1], high[1]);
-    if (distance + std::abs(y - start[1]) < least) {  // not where NaN
-      least = distance + std::abs(y - start[1]);
-      best = {x, y};
-    }
-  }
-  return best;
+  return search.within(farthest + 1);
 }
 
 }  // namespace placement

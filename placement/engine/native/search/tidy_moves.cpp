@@ -47,8 +47,9 @@ bool tidy_align(MoveProposer& proposer, Random& random) {
   const double half = length(proposer, from, !across) / 2, half_beside = length(proposer, beside, !across) / 2;
   const double step = random.below(2) != 0 ? half_beside - half : half - half_beside;
   const bool closes = random.below(2) != 0;
+  const bool is_first = std::signbit(along(from, across) - along(beside, across));  // left of the other, or below it
   const double apart = (length(proposer, from, across) + length(proposer, beside, across)) / 2 +
-                       proposer.legal().gap(from, beside, across);
+                       (is_first ? proposer.legal().gap(from, beside, across) : proposer.legal().gap(beside, from, across));
   return proposer.add_legal(from, 1, [&](NodeMove& to) {
     (across ? to.y : to.x) = along(beside, !across) + step;
     if (closes) (across ? to.x : to.y) = along(beside, across) + std::copysign(apart, along(from, across) - along(beside, across));
@@ -91,7 +92,13 @@ void cut_run(std::vector<NodeMove>& line, Random& random) {
   line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-// A run on one line, its gaps closed.
+// Whether a macro may take the orientation of another one, of its size, and cover what it covered.
+bool may_turn(const MoveProposer& proposer, const NodeMove& at, const NodeMove& like) {
+  return swaps_sides(at.orientation) == swaps_sides(like.orientation) && proposer.width(at) == proposer.width(like) &&
+         proposer.height(at) == proposer.height(like) && proposer.design().constraints.allows(at.node, like.orientation);
+}
+
+// A run on one line, its gaps closed or its macros of one size turned alike.
 bool tidy_run(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   const bool across = random.below(2) != 0, low = random.below(2) != 0;
@@ -102,11 +109,13 @@ bool tidy_run(MoveProposer& proposer, Random& random) {
   const auto edge = [&](const NodeMove& at) {
     return along(at, !across) + (low ? -0.5 : 0.5) * length(proposer, at, !across);
   };
-  const double to = edge(line[random.below(static_cast<std::uint32_t>(line.size()))]);
-  const bool closes = random.below(2) != 0;
+  const NodeMove like = line[random.below(static_cast<std::uint32_t>(line.size()))];
+  const double to = edge(like);
+  const bool closes = random.below(2) != 0, turns = random.below(2) != 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     NodeMove at = line[i];
     (across ? at.y : at.x) += to - edge(at);
+    if (turns && may_turn(proposer, at, like)) at.orientation = like.orientation;
     if (closes && i > 0) {
       const NodeMove& before = proposer.proposal.back();
       (across ? at.x : at.y) = along(before, across) + (length(proposer, before, across) + length(proposer, at, across)) / 2 +

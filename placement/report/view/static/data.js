@@ -84,7 +84,7 @@ function incidencesOf(nets, count) {
   return { start, item, net };
 }
 
-// What macros must keep to: {halo: Float64Array [N, 2] or null, blockages, regions, grid,
+// What macros must keep to: {halo: Float64Array [N, 4] or null, blockages, regions, grid,
 // macro_grids: [{nodes, grids: by orientation}], port_keepout}.
 export function constraintsOf({ halo, blockages, regions, grid, macro_grids, port_keepout }) {
   return { halo: halo && unpacked(halo), blockages, regions, grid, macro_grids, port_keepout };

@@ -204,12 +204,12 @@ export class Painter {
 
   halo(node, left, low, width, height) {
     const { context, colours } = this;
-    const [across, up] = [0, 1].map((axis) => haloOf(this.design, this.placement, node, axis));
-    if (!across && !up) return;
+    const [before, below, after, above] = [0, 1, 2, 3].map((side) => haloOf(this.design, this.placement, node, side));
+    if (!(before || below || after || above)) return;
     context.save();
     context.setLineDash([4, 3]);
     context.strokeStyle = colours.halo;
-    context.strokeRect(...this.rectangle(left - across, low - up, width + 2 * across, height + 2 * up));
+    context.strokeRect(...this.rectangle(left - before, low - below, width + before + after, height + below + above));
     context.restore();
   }
 

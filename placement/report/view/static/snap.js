@@ -9,7 +9,7 @@ function onGrid(corner, pitch, offset) {
 
 // Edges that a macro's edges may touch: the canvas's, and those of macros near it, halos kept.
 function edges(design, placement, node, axis, reach, centre) {
-  const [own] = [haloOf(design, placement, node, axis)];
+  const halo = (one, side) => haloOf(design, placement, one, axis + 2 * side);
   const found = [[0, 0], [axis === 0 ? design.canvas.width : design.canvas.height, 0]];
   for (const other of design.of[HARD]) {
     if (other === node || !placement.placed[other]) continue;
@@ -17,16 +17,18 @@ function edges(design, placement, node, axis, reach, centre) {
     const position = axis === 0 ? placement.x[other] : placement.y[other];
     const across = axis === 0 ? placement.y[other] : placement.x[other];
     if (Math.abs(across - centre[1 - axis]) > sides[1 - axis] / 2 + reach) continue;
-    found.push([position - sides[axis] / 2, own + haloOf(design, placement, other, axis)]);
-    found.push([position + sides[axis] / 2, own + haloOf(design, placement, other, axis)]);
+    found.push([position - sides[axis] / 2, halo(node, 1) + halo(other, 0)]);
+    found.push([position + sides[axis] / 2, halo(node, 0) + halo(other, 1)]);
   }
   return found;
 }
 
-export function haloOf(design, placement, node, axis) {
-  if (!design.halo) return 0;
-  const turned = placement.orientation[node] >= 4 ? 1 - axis : axis;
-  return design.halo[2 * node + turned];
+// Row o: which of the sides left, bottom, right, top of a macro are those sides in orientation o.
+const TURNED_SIDES = [[0, 1, 2, 3], [2, 1, 0, 3], [2, 3, 0, 1], [0, 3, 2, 1], [1, 2, 3, 0], [3, 2, 1, 0], [3, 0, 1, 2], [1, 0, 3, 2]];
+
+// The halo on a side, 0 to 3: left, bottom, right, top as the macro is turned.
+export function haloOf(design, placement, node, side) {
+  return design.halo ? design.halo[4 * node + TURNED_SIDES[placement.orientation[node]][side]] : 0;
 }
 
 // The centre for a macro that the pointer would put at `centre`.

@@ -1,0 +1,107 @@
+"""`macro-placement dataset`: writes episodes of a policy, or of what searches found, for learners that do not play."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from placement.annealing.anneal_config import AnnealConfig
+from placement.annealing.search import search
+from placement.config import ConfigError, EnvConfig
+from placement.engine.costs import CostWeights
+from placement.engine.pool import make_pool
+from placement.episode import Episode, signature, stack_episodes
+from placement.evaluation.placements import check_out
+from placement.evaluation.policies import policy_from_settings
+from placement.evaluation.settings import AnnealSettings
+from placement.netlist.design import Design, Placement
+from placement.netlist.feasibility import ready
+from placement.netlist.load import load
+from placement.training.episode_dataset import EpisodeDataset
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DatasetConfig(AnnealSettings):
+    """Settings of `dataset`."""
+
+    def _check_given(self) -> None:
+        if self.checkpoint is None and self.design is None:
+            raise ConfigError("design: is required, or a checkpoint")
+
+
+def write_dataset(config: DatasetConfig, console: Console) -> None:
+    """Writes `samples` episodes: drawn from the policy in `checkpoint`, or of as many searches of `time` seconds each.
+
+    A search's episode places each macro in the legal cell nearest to where the search has it.
+    """
+    check_out(config)
+    found = policy_episodes(config) if config.checkpoint else search_episodes(config)
+    folder = config.folder(found.design, "dataset")
+    found.write(folder)
+    costs = found.episodes.costs[:, 4]
+    console.print(
+        f"{folder}: {len(found)} episodes of {found.design.name}, mean cost {np.nanmean(costs):.4f}, "
+        f"least {np.nanmin(costs):.4f}",
+        soft_wrap=True,
+    )
+
+
+def policy_episodes(config: DatasetConfig) -> EpisodeDataset:
+    """Episodes drawn from a trained policy."""
+    policy = policy_from_settings(config)
+    episodes = policy.evaluator.episodes(policy.parameters, jax.random.key(config.seed))
+    origin = {"policy": str(policy.run), "iteration": policy.iteration, "seed": config.seed}
+    return EpisodeDataset(policy.design, policy.env, episodes, origin)
+
+
+def search_episodes(config: DatasetConfig) -> EpisodeDataset:
+    """Episodes that lead to the placements that searches find."""
+    assert config.design is not None
+    env = EnvConfig(cost=config.cost, action_scale=0, off_grid=True, soft_placer=config.soft_placer or "annealed")
+    design = ready(load(config.design, config.initial)).with_actions(0, off_grid=True)
+    placements = [
+        _searched(design, config.seed + number, config.anneal, config.weights, config.time, config.threads)
+        for number in range(config.samples)
+    ]
+    origin = {"search": dataclasses.asdict(config.anneal), "seconds": config.time, "seed": config.seed}
+    return EpisodeDataset(design, env, imitated(design, placements, env), origin)
+
+
+def _searched(
+    design: Design, seed: int, anneal: AnnealConfig, weights: CostWeights, seconds: float, threads: int
+) -> Placement:
+    return search(design, seconds=seconds, config=anneal, weights=weights, threads=threads, seed=seed).placement
+
+
+def imitated(design: Design, placements: Sequence[Placement], env: EnvConfig) -> Episode:
+    """Episodes, axis E first, that place each macro in the legal cell whose centre is nearest to its own."""
+    order, canvas = design.placing_order, design.action_canvas
+    x = (np.arange(canvas.columns) + 0.5) * canvas.cell_width
+    y = (np.arange(canvas.rows) + 0.5) * canvas.cell_height
+    episodes = []
+    with make_pool(design, 1, config=env, num_threads=1) as pool:
+        for number, wanted in enumerate(placements):
+            played = signature(len(order))
+            played.actions[:] = -1
+            observation, ended, step = pool.reset()[0], False, 0
+            while not ended:
+                node = order[step]
+                away = (x[None, :] - wanted.x[node]) ** 2 + (y[:, None] - wanted.y[node]) ** 2
+                action = int(np.where(observation["mask"][0] != 0, away, np.inf).argmin())
+                observation, reward, terminated, _, info = pool.step([action])
+                played.actions[step] = action
+                ended, step = bool(terminated[0]), step + 1
+            episodes.append(
+                played._replace(
+                    identity=np.array([0, number], np.int64),
+                    length=np.array(step, np.int32),
+                    dead_end=np.array(info["dead_end"][0]),
+                    reward=np.array(reward[0]),
+                    costs=info["costs"][0].copy(),
+                )
+            )
+    return stack_episodes(episodes)

@@ -1,0 +1,100 @@
+"""Episodes on disk, for learners that do not play: a folder of a design and of what was done in it.
+
+The folder holds `design/` (as `placement.load` reads it), `episodes.npz` (the fields of `placement.episode.Episode`,
+each with the axis E of episodes before its own) and `dataset.json` (the format's version, the environment's settings,
+and where the episodes come from). Observations are not stored: the engine plays the actions again.
+
+Axis legend: E episodes, T macros to place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placement.config import ConfigError, EnvConfig, build
+from placement.engine.observation import Observation
+from placement.engine.state import EpisodeRenderer
+from placement.episode import Episode, MalformedEpisode, Schema
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
+from placement.netlist.files import write_whole
+from placement.netlist.generators.shipped import save
+from placement.netlist.load import load
+
+VERSION = 1
+DESIGN_NAME, EPISODES_NAME, ABOUT_NAME = "design", "episodes.npz", "dataset.json"
+FilePath = str | os.PathLike[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeDataset:
+    """Whole episodes of one design.
+
+    Attributes:
+        design: with the grid of actions of `env`.
+        env: the environment that the episodes were played in.
+        episodes: one `Episode` whose fields have the axis E first; `design` is 0, T the design's macros to place.
+        origin: where they come from, as plain values.
+    """
+
+    design: Design
+    env: EnvConfig
+    episodes: Episode
+    origin: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.episodes.length)
+
+    def observations(self, which: np.ndarray | None = None) -> Observation:
+        """What was seen before each action of the episodes `which` (int [B], all when None): axes [B, T] first."""
+        chosen = np.arange(len(self)) if which is None else which
+        episodes = self.episodes
+        return EpisodeRenderer([self.design]).render(
+            episodes.design[chosen], episodes.actions[chosen], episodes.length[chosen]
+        )
+
+    def write(self, folder: FilePath) -> None:
+        """Writes the folder; what it holds of an earlier data set is replaced."""
+        root = Path(folder)
+        root.mkdir(parents=True, exist_ok=True)
+        save(root / DESIGN_NAME, self.design)
+        data = io.BytesIO()
+        np.savez_compressed(data, **self.episodes._asdict())
+        write_whole(root / EPISODES_NAME, data.getvalue())
+        about = {"version": VERSION, "env": dataclasses.asdict(self.env), "origin": dict(self.origin)}
+        write_whole(root / ABOUT_NAME, json.dumps(about, indent=2) + "\n")
+
+
+def read_episodes(folder: FilePath) -> EpisodeDataset:
+    """The data set of a folder.
+
+    Raises:
+        DesignError: a file is missing or damaged, or the format's version is unknown; names the file.
+    """
+    root = Path(folder)
+    try:
+        about = json.loads((root / ABOUT_NAME).read_text(encoding="utf-8"))
+        if about["version"] != VERSION:
+            raise DesignError(f"{root / ABOUT_NAME}: version {about['version']}, this program reads {VERSION}")
+        env = build(EnvConfig, about["env"])
+        with np.load(io.BytesIO((root / EPISODES_NAME).read_bytes()), allow_pickle=False) as arrays:
+            episodes = Episode(*(arrays[name] for name in Episode._fields))
+        design = ready(load(root / DESIGN_NAME)).with_actions(env.action_scale, off_grid=env.off_grid)
+        schema = Schema(len(design.placing_order), designs=1)
+        for index in range(len(episodes.length)):
+            schema.check(Episode(*(field[index] for field in episodes)))
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, ConfigError, MalformedEpisode) as error:
+        if isinstance(error, DesignError):
+            raise
+        raise DesignError(f"{root}: is no data set of episodes: {error}") from None
+    return EpisodeDataset(design, env, episodes, about["origin"])
