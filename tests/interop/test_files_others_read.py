@@ -265,3 +265,11 @@ def test_an_entry_that_is_unplaced_with_a_point_is_exported_whole(tmp_path: Path
 def test_a_library_with_masters_of_no_size_serves_designs_that_do_not_use_them(tmp_path: Path) -> None:
     logo = "MACRO LOGO CLASS BLOCK ;\nEND LOGO\n"
     assert len(imported(Chip(masters=RAM + logo), tmp_path).flat.netlist.hard) == 2
+
+
+@pytest.mark.parametrize("options", ["+ PLACED ( 10000 20000 )", "+ placed ( 10000 20000 ) n", "+ cover ( 0 0 )"])
+def test_entries_in_other_spellings_are_exported_whole(tmp_path: Path, options: str) -> None:
+    macros = {"m0": f"RAM {options} + SOURCE DIST", "m1": "RAM"}
+    found = imported(Chip(macros=macros), tmp_path, free_macros=True)
+    text = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
+    assert re.search(r"^- m0 RAM \+ FIXED \( \d+ \d+ \) \w+ \+ SOURCE DIST ;$", text, re.MULTILINE)
