@@ -107,13 +107,20 @@ class EvaluateConfig(PlacementSettings):
         full: full evaluation, for imported designs
         timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
             otherwise of cells in their clusters
+        sta: path of OpenSTA, which times the same placement beside timing=true
         flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
     full: bool = False
     timing: bool = False
+    sta: str | None = None
     flips: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sta is not None and not self.timing:
+            raise ConfigError(f"sta={self.sta}: goes with timing=true")
 
 
 @dataclasses.dataclass(frozen=True)
