@@ -177,12 +177,12 @@ def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, 
     lines = LineCollection(points, cmap=_PATH_COLOURS, linewidths=0.9, zorder=6)
     lines.set_array(slack)
     axes.add_collection(lines, autolim=False)
-    look: dict[str, Any] = {"linestyle": "none", "markersize": 4, "markeredgecolor": style.INK, "zorder": 7}
+    common: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK, "zorder": 7}
     keys = [
-        axes.plot(*ends.T, **look, marker=marker, markerfacecolor=face, label=label)[0]
-        for ends, marker, face, label in (
-            (np.array([one[0] for one in points]).reshape(-1, 2), "o", style.PAPER, "a path's start"),
-            (np.array([one[-1] for one in points]).reshape(-1, 2), "s", style.INK, "its end"),
+        axes.plot(*ends.T, **common, marker=marker, markersize=size, markerfacecolor=face, label=label)[0]
+        for ends, marker, size, face, label in (
+            (np.array([one[0] for one in points]).reshape(-1, 2), "o", 7, style.PAPER, "a path's start"),
+            (np.array([one[-1] for one in points]).reshape(-1, 2), "s", 3.5, style.INK, "its end"),
         )
     ]
     many = f"the {len(points):,} worst paths" if len(points) > 1 else "the worst path"
