@@ -84,6 +84,8 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         timing = timer.evaluate(placement, cells=cells, paths=DRAWN_PATHS if config.draws_plots else LISTED_PATHS)
         timer.notes(timing, in_clusters=cells is None, console=console)
         judged = None if judge is None else judge.evaluate(timer.cells(placement) if cells is None else cells)
+        for note in () if judged is None else judged.notices:
+            console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
         metrics = dataclasses.replace(metrics, timing=timing, opensta=judged)
     console.print(metrics_table(metrics, title))
     if metrics.timing is not None:

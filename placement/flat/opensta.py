@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.flat.timing import GroupSlack, TimingEstimate, TimingEvaluator, group_slack
 from placement.netlist.design import Placement
-from placement.netlist.errors import DesignError
+from placement.netlist.errors import SHOWN, DesignError
 from placement.netlist.files import read_bytes, unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
@@ -51,6 +51,7 @@ class OpenStaTiming:
         estimate: ours at the same loads.
         common: endpoints that both have, and the median difference of their slacks, ps.
         seconds: of CPU, with reading.
+        notices: the commands that it passed over.
     """
 
     slack: dict[str, float]
@@ -58,6 +59,7 @@ class OpenStaTiming:
     common: int
     median_difference: float
     seconds: float
+    notices: tuple[str, ...] = ()
 
     @property
     def total(self) -> GroupSlack:
@@ -111,14 +113,18 @@ class OpenSta:
             kept.mkdir(parents=True, exist_ok=True)
             names = self._write(kept, placement)
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            self._run(kept)
+            passed_over = self._run(kept)
             seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
             slack = _read_slacks(kept / "ends.txt")
         if not slack:
             raise DesignError(f"{self._program}: found no constrained endpoint: is there a clock in the SDC file?")
         ends = zip(estimate.endpoint.tolist(), estimate.slack_at_end.tolist(), strict=True)
         apart = [abs(value - slack[names[pin]]) for pin, value in ends if names[pin] in slack]
-        return OpenStaTiming(slack, estimate, len(apart), float(np.median(apart)) if apart else 0.0, seconds)
+        median = float(np.median(apart)) if apart else 0.0
+        notices = ()
+        if passed_over:
+            notices = (f"OpenSTA passed over commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
+        return OpenStaTiming(slack, estimate, len(apart), median, seconds, notices)
 
     def pin_names(self) -> list[str]:
         """The name of each pin, [P]."""
@@ -144,7 +150,8 @@ class OpenSta:
         (folder / "run.tcl").write_text("\n".join(("if {[catch {", *read, *_COMMANDS, "")))
         return names
 
-    def _run(self, folder: Path) -> None:
+    def _run(self, folder: Path) -> list[str]:
+        """Runs OpenSTA in the folder; returns what it says of commands that it cannot run, which it passes over."""
         log = folder / "sta.log"
         try:
             with log.open("w") as file:
@@ -156,10 +163,12 @@ class OpenSta:
             raise DesignError(f"{self._program}: took longer than {DEADLINE / 60:g} minutes") from None
         except OSError as error:
             raise DesignError(f"{self._program}: cannot be run: {error.strerror or error}") from None
+        lines = log.read_text(errors="replace").strip().splitlines()
+        errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
         if done.returncode or not (folder / "ends.txt").is_file():
-            lines = log.read_text(errors="replace").strip().splitlines() or ["it wrote nothing"]
-            said = next((line for line in reversed(lines) if line.startswith("Error")), lines[-1])
-            raise DesignError(f"{self._program}: ended with status {done.returncode}: {said.removeprefix('Error: ')}")
+            said = (errors or lines or ["it wrote nothing"])[-1]
+            raise DesignError(f"{self._program}: ended with status {done.returncode}: {said}")
+        return errors
 
 
 def _unlimited(timing: TimingNetlist) -> TimingNetlist:
