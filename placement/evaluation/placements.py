@@ -18,6 +18,7 @@ from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
 from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.opensta import OpenSta, OpenStaTiming
 from placement.flat.timing import LISTED_PATHS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -81,11 +82,11 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             full_evaluation.draw(checked, design, placement, folder, title)
         metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.placed.placement
     if timer is not None:
-        timing = timer.evaluate(placement, cells=cells, paths=DRAWN_PATHS if config.draws_plots else LISTED_PATHS)
+        placed = timer.cells(placement) if cells is None else cells
+        paths = DRAWN_PATHS if config.draws_plots else LISTED_PATHS
+        timing = timer.evaluate(placement, cells=placed, paths=paths)
         timer.notes(timing, in_clusters=cells is None, console=console)
-        judged = None if judge is None else judge.evaluate(timer.cells(placement) if cells is None else cells)
-        for note in () if judged is None else judged.notices:
-            console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+        judged = None if judge is None else _judged(judge, placed, console)
         metrics = dataclasses.replace(metrics, timing=timing, opensta=judged)
     console.print(metrics_table(metrics, title))
     if metrics.timing is not None:
@@ -98,6 +99,14 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     if writes:
         write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config, console)
     return metrics
+
+
+def _judged(judge: OpenSta, cells: Placement, console: Console) -> OpenStaTiming:
+    """OpenSTA's timing of a placement of the flat netlist; its notices are printed."""
+    found = judge.evaluate(cells)
+    for note in found.notices:
+        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+    return found
 
 
 def _narrow_gaps(design: Design, placement: Placement) -> list[str]:
