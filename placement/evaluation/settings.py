@@ -19,6 +19,7 @@ from placement.config import (
     GivenPlacement,
     OrNone,
     Seeded,
+    Settings,
     one_of,
     require,
 )
@@ -99,7 +100,18 @@ class PolicySettings(EvaluationSettings, Seeded):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluateConfig(PlacementSettings):
+class FlipSettings(Settings):
+    """The orientations of these commands.
+
+    Attributes:
+        flips: mirror hard macros in place if that is cheaper; sample does by default
+    """
+
+    flips: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateConfig(PlacementSettings, FlipSettings):
     """Settings of `evaluate`.
 
     Attributes:
@@ -108,14 +120,12 @@ class EvaluateConfig(PlacementSettings):
         timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
             otherwise of cells in their clusters
         sta: path of OpenSTA, which times the same placement beside timing=true
-        flips: mirror hard macros in place if that is cheaper
     """
 
     soft_placer: SoftPlacer | None = None
     full: bool = False
     timing: bool = False
     sta: str | None = None
-    flips: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,12 +155,11 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings, AnimationSettings):
+class SampleConfig(PolicySettings, AnimationSettings, FlipSettings):
     """Settings of `sample`.
 
     Attributes:
         annealed: number of the cheapest placements whose soft macros are annealed for the cost
-        flips: mirror hard macros in place if that is cheaper
     """
 
     cost: TrainedCost = TRAINED_COST

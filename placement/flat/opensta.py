@@ -121,7 +121,7 @@ class OpenSta:
         ends = zip(estimate.endpoint.tolist(), estimate.slack_at_end.tolist(), strict=True)
         apart = [abs(value - slack[names[pin]]) for pin, value in ends if names[pin] in slack]
         median = float(np.median(apart)) if apart else 0.0
-        notices = ()
+        notices: tuple[str, ...] = ()
         if passed_over:
             notices = (f"OpenSTA passed over commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
         return OpenStaTiming(slack, estimate, len(apart), median, seconds, notices)
