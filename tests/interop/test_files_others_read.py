@@ -115,10 +115,15 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     macros = Chip().macros | {"f0": "DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N"}
     found = imported(Chip(masters=RAM + decap, macros=macros, nets=Chip().chain()), tmp_path)
     assert found.counts == (2, 3, 4, 8)
-    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, have no signal pin: they are cells$")
+    assert found.has_note("^1 components of CLASS BLOCK, no higher than 3 rows, have no signal pin: they are cells$")
     written = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
     assert "- f0 DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N ;" in written
-    # With a signal pin it may be a memory.
+    # Two rows high; a supply pin without USE, on no net.
+    for number, other in enumerate((decap.replace("BY 2", "BY 4"), decap.replace("USE POWER", "DIRECTION INOUT"))):
+        found = imported(Chip(masters=RAM + other, macros=macros, nets=Chip().chain()), tmp_path / f"other{number}")
+        assert found.counts == (2, 3, 4, 8)
+    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are on no net: they are cells$")
+    # With a signal pin on a net it may be a memory.
     found = imported(Chip(masters=RAM + master("LOW", 4, 2), macros=Chip().macros | {"l0": "LOW"}), tmp_path / "low")
     assert len(found.flat.netlist.hard) == 3
     assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are macros, though only one row high$")
@@ -237,6 +242,13 @@ def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
     assert told.returncode == 0 and "0 moves and" in told.stdout and "nothing can move" in told.stdout
 
 
+def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
+    found = imported(Chip(macros=FIXED, cells={}), tmp_path)
+    told = run_here("macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path)
+    assert told.returncode == 2 and "no movable hard macro: nothing is to be placed" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_search_without_nets_ends_in_a_legal_placement(tmp_path: Path, threads: int) -> None:
     ports = {"a": "+ NET p + DIRECTION INPUT + LAYER M2 ( 0 0 ) ( 100 100 ) + FIXED ( 0 50000 ) N"}
@@ -265,3 +277,11 @@ def test_an_entry_that_is_unplaced_with_a_point_is_exported_whole(tmp_path: Path
 def test_a_library_with_masters_of_no_size_serves_designs_that_do_not_use_them(tmp_path: Path) -> None:
     logo = "MACRO LOGO CLASS BLOCK ;\nEND LOGO\n"
     assert len(imported(Chip(masters=RAM + logo), tmp_path).flat.netlist.hard) == 2
+
+
+@pytest.mark.parametrize("options", ["+ PLACED ( 10000 20000 )", "+ placed ( 10000 20000 ) n", "+ cover ( 0 0 )"])
+def test_entries_in_other_spellings_are_exported_whole(tmp_path: Path, options: str) -> None:
+    macros = {"m0": f"RAM {options} + SOURCE DIST", "m1": "RAM"}
+    found = imported(Chip(macros=macros), tmp_path, free_macros=True)
+    text = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
+    assert re.search(r"^- m0 RAM \+ FIXED \( \d+ \d+ \) \w+ \+ SOURCE DIST ;$", text, re.MULTILINE)
