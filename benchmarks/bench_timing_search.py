@@ -6,23 +6,20 @@ The designs were imported with Liberty and SDC files, with a clock at which the 
 worst path and its share of the period are printed. Cells are placed by the full evaluation, which sees no weights, for
 both (`--quick`: spread from the middle of the core alone, at a third of the time), legalised and timed. CPU seconds of
 a search count everything until its placement is there. Each result is kept in FOLDER: the same command resumes.
-`--sta sta --verilog … --liberty … --sdc …`, of one design: OpenSTA times the same cells, wires and loads.
+`--sta sta`: OpenSTA times the same cells, wires and loads.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import resource
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_timing import loads, run_sta, sdf
 
 from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.annealing.search import Watch, search
@@ -30,10 +27,11 @@ from placement.config import CostConfig
 from placement.evaluation.settings import SearchConfig
 from placement.evaluation.timing_search import search_with_timing
 from placement.flat.flat_evaluator import FlatEvaluator
+from placement.flat.opensta import OpenSta
 from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Placement
-from placement.netlist.files import unpacked_bytes, write_whole
-from placement.netlist.flat_design import read_flat
+from placement.netlist.files import write_whole
+from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import clusters_or_none, find, load
 from placement.netlist.timing_netlist import TimingNetlist, read_timing
@@ -70,40 +68,14 @@ def judged(name: str, placement: Placement, given: argparse.Namespace) -> dict[s
     figures |= {"wns": estimate.wns, "tns": estimate.tns, "failing": estimate.total.failing}
     figures["period"] = max(clock.period for clock in timing.constraints.clocks)
     if given.sta:
-        figures |= by_sta(TimingEvaluator(unlimited(timing), flat), legal.placement, given)
+        figures |= by_sta(given.sta, timing, flat, legal.placement)
     return figures
 
 
-def unlimited(timing: TimingNetlist) -> TimingNetlist:
-    """The same without limits of loads, which OpenSTA cannot take (see bench_timing)."""
-    none = np.zeros_like(timing.library.max_capacitance)
-    return dataclasses.replace(
-        timing,
-        wires=dataclasses.replace(timing.wires, most_load=1e9),
-        library=dataclasses.replace(timing.library, max_capacitance=none),
-    )
-
-
-def by_sta(evaluator: TimingEvaluator, placement: Placement, given: argparse.Namespace) -> dict[str, float]:
+def by_sta(sta: str, timing: TimingNetlist, flat: FlatDesign, placement: Placement) -> dict[str, float]:
     """OpenSTA's negative slacks, ps, and ours at the same loads."""
-    timing, flat = evaluator.timing, evaluator.flat
-    ours, delays = evaluator.evaluate(placement, paths=0), evaluator.delays(placement)
-    names = [timing.pin_name(pin, flat) for pin in range(len(timing.instance))]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        libraries = [folder / Path(path).name.removesuffix(".gz") for path in given.liberty]
-        for path, library in zip(given.liberty, libraries, strict=True):
-            library.write_bytes(unpacked_bytes(path))
-        (folder / "netlist.v").write_bytes(b"\n".join(map(unpacked_bytes, given.verilog)))
-        text = libraries[0].read_text(errors="replace").replace(" ", "")
-        unit, per_farad = 1000.0 if '"1ns"' in text else 1.0, 1000.0 if ",pf)" in text.lower() else 1.0
-        (folder / "wires.sdf").write_text("".join(sdf(names, evaluator.facts["driver"], delays["wire"], "1ps")))
-        load_of = np.maximum(delays["load_rise"], delays["load_fall"])
-        lines = loads(names, timing, evaluator.facts["net_driver"], load_of, per_farad)
-        (folder / "loads.tcl").write_text("".join(lines))
-        ends, _ = run_sta(folder, given.sta, libraries, str(Path(given.sdc).resolve()), flat.name)
-    slack = np.array(list(ends.values())) * unit
-    return {"sta_wns": float(slack.min()), "sta_tns": float(slack[slack < 0].sum()), "unlimited_tns": ours.tns}
+    found = OpenSta(sta, timing, flat).evaluate(placement)
+    return {"sta_wns": found.total.wns, "sta_tns": found.total.tns, "unlimited_tns": found.estimate.tns}
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -115,8 +87,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sta")
-    for name, count in (("verilog", "+"), ("liberty", "+"), ("sdc", None)):
-        parser.add_argument(f"--{name}", nargs=count)
     given = parser.parse_args(words)
     given.out.mkdir(parents=True, exist_ok=True)
     rows: dict[tuple[str, float], list[dict[str, Any]]] = {}
