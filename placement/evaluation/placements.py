@@ -73,7 +73,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
-        metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.placed.placement
+        metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.legal.placement
     if config.timing:
         timer = PlacementTimer(config.design, design)
         timing = timer.evaluate(placement, cells=cells)

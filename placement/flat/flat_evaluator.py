@@ -112,11 +112,12 @@ class FlatEvaluator:
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         if near is None:
-            (start, seconds), first, second = self._in_clusters(placement), IN_CLUSTERS, COMPACTED
+            begin = spread = self.spread_in_clusters(placement, report=report, stopped=stopped)
+            second = COMPACTED
         else:
-            start, seconds, first, second = near.spread.placement, 0.0, NEIGHBOURING, NEIGHBOURING
-        spread = _or_from_the_middle(functools.partial(self._spread, macros, first, report, stopped), start)
-        begin = spread if near is None else near.dense
+            begin, second = near.dense, NEIGHBOURING
+            place = functools.partial(self._spread, macros, NEIGHBOURING, report, stopped)
+            spread = _or_from_the_middle(place, near.spread.placement)
         dense = _or_from_the_middle(functools.partial(self._dense, macros, second, report, stopped), begin.placement)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
@@ -125,7 +126,7 @@ class FlatEvaluator:
         ]
         return FlatEvaluation(
             dense,
-            spread._replace(seconds=spread.seconds + seconds),
+            spread,
             legal,
             routes[-1],
             routes[0],
@@ -140,6 +141,20 @@ class FlatEvaluator:
         """The cells as near to each other as they may be, from the middle of the core; arguments as of `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         return self._dense(macros, {}, None, stopped, None)
+
+    def spread_in_clusters(
+        self,
+        placement: Placement,
+        *,
+        report: Callable[[int, Progress], None] | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> CellPlacement:
+        """The spread cells of `evaluate`, whose arguments and errors it has."""
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        start, seconds = self._in_clusters(placement)
+        place = functools.partial(self._spread, macros, IN_CLUSTERS, report, stopped)
+        found = _or_from_the_middle(place, start)
+        return found._replace(seconds=found.seconds + seconds)
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
