@@ -1,6 +1,6 @@
 """Candidates among which slack decides beside one search, at equal CPU time: wirelength and negative slack.
 
-    python benchmarks/bench_timing_search.py DESIGN… --out FOLDER [--seconds 8] [--candidates 4] [--groups 2] [--timing 0.07]
+    python benchmarks/bench_timing_search.py DESIGN… --out FOLDER [--seconds 8] [--candidates 4] [--groups 2] [--timing W]
 
 The designs were imported with Liberty and SDC files, with a clock that the search misses by some percent. Of each group
 the candidates have `--seconds` of search each; one search has the time that they and their full evaluations took. All
