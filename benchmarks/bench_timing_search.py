@@ -1,10 +1,11 @@
 """Candidates among which slack decides beside one search, at equal CPU time: wirelength and negative slack.
 
-    python benchmarks/bench_timing_search.py DESIGN… --out FOLDER [--seconds 8] [--candidates 4] [--groups 2] [--timing W]
+    python benchmarks/bench_timing_search.py DESIGN… --out FOLDER [--seconds 8] [--candidates 4] [--groups 2]
 
 The designs were imported with Liberty and SDC files, with a clock that the search misses by some percent. Of each group
-the candidates have `--seconds` of search each; one search has the time that they and their full evaluations took. All
-are judged by the cells of the full evaluation, legalised. Results are kept in FOLDER: the same command resumes.
+the candidates have `--seconds` of search each; one search has the time that they and their evaluations took. All are
+judged by the cells of the full evaluation, legalised; `--timing` is that of `search`. Results are kept in FOLDER: the
+same command resumes.
 """
 
 from __future__ import annotations

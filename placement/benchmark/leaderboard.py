@@ -81,12 +81,12 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 def normalised(results: Results, metric: str) -> dict[str, dict[str, np.ndarray]]:
     """Placer → design → float64 [runs]: scores over the median of the baseline's; infinity for a run that failed.
 
-    Designs without a score of their baseline are left out.
+    Designs without a score of their baseline are left out, and runs that were not scored by the metric.
     """
     base, found = baselines(results, metric), dict[str, dict[str, list[float]]]()
     for one in results:
-        if one["design"] in base:
-            value = one["scores"].get(metric, math.inf) if one["status"] == "ok" else math.inf
+        if one["design"] in base and (metric in one["scores"] or one["status"] != "ok"):
+            value = one["scores"][metric] if one["status"] == "ok" else math.inf
             found.setdefault(one["placer"], {}).setdefault(one["design"], []).append(value / base[one["design"]])
     return {placer: {name: np.array(runs) for name, runs in own.items()} for placer, own in found.items()}
 

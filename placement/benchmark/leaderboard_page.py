@@ -35,7 +35,7 @@ from placement.netlist.files import check_output_file, write_whole
 PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
 PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
 PICTURES = {
-    PROFILE_NAME: "The share of each placer's runs over the normalised chip cost",
+    PROFILE_NAME: "The share of each placer's runs over the normalised cost",
     TIME_NAME: "Each placer's normalised chip cost over CPU seconds",
 }
 IMAGES = "images"
@@ -60,7 +60,8 @@ HEAD = (
     "pull request.\n\n"
     "A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its "
     "interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. "
-    "The last column is the probability that a run scores lower than one of the first placer on the same design.\n"
+    "The last column is the probability that a run scores lower than one of the first placer on the same design. "
+    "Placers that were not run on all designs are at the end of a table.\n"
 )
 
 
@@ -107,9 +108,10 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         if notes is not None:
             if note := notes.get(f"{suite}-{version}"):
                 lines += [note, ""]
-            for name, text in PICTURES.items():
-                lines += [f"![{text}]({IMAGES}/benchmark_{suite}_{name})", ""]
-        for metric in sorted(METRICS, key=lambda name: name != headline(group)):
+            for name in _pictures(group):
+                lines += [f"![{PICTURES[name]}]({IMAGES}/benchmark_{suite}_{name})", ""]
+        of_clusters = headline(group) == METRICS[0]
+        for metric in METRICS[:3] if of_clusters else reversed(METRICS[3:]):
             if rows := board(group, metric):
                 left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
                 text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
@@ -119,7 +121,7 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         if not version:
             columns, cells = score_rows(group)
             lines += [*_markdown(columns, cells), ""]
-        for name in PAGE_SCORES if version else ():
+        for name in (PAGE_SCORES[:1] if of_clusters else PAGE_SCORES[1:]) if version else ():
             if any(name in one["scores"] for one in group):
                 lines += [f"### {_title(name)} by design", ""]
                 lines += [f"Median {SCORES[name][0]}; – where no run counts.", "", *_designs_table(group, name), ""]
@@ -129,11 +131,16 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
     return lines
 
 
+def _pictures(results: Results) -> list[str]:
+    """Costs of clusters, also over time, are not shown where placers are ranked by placed cells."""
+    return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
+
+
 def _said(results: Results) -> str:
     """In words: the best placer by the headline, by how much, and how many runs failed."""
     metric = headline(results)
     rows = board(results, metric)
-    if len(rows) < 2 or not math.isfinite(rows[1].score.value):
+    if len(rows) < 2 or not rows[0].score.value < rows[1].score.value < math.inf:
         return ""
     first, second = rows[:2]
     costs: dict[str, dict[str, list[float]]] = {}
@@ -239,6 +246,7 @@ def write_page(config: PageConfig, console: Console) -> None:
     images.mkdir(parents=True, exist_ok=True)
     for suite, version, _, group in _groups(results):
         if version:
-            draw_board(images / f"benchmark_{suite}_{PROFILE_NAME}", images / f"benchmark_{suite}_{TIME_NAME}", group)
+            names = {name: images / f"benchmark_{suite}_{name}" for name in _pictures(group)}
+            draw_board(names[PROFILE_NAME], names.get(TIME_NAME), group)
     write_whole(config.out, page(results, read_notes(folder)))
     console.print(f"{len(results)} results: {config.out}", soft_wrap=True)

@@ -18,8 +18,14 @@ _LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper left", "bbox_to_ancho
 
 
 def _ranked(results: Results) -> list[str]:
-    """The placers, the best first."""
-    return [row.placer for row in board(results, headline(results), repetitions=1)]
+    """The placers that were run on half of the designs and more, the best first."""
+    rows = board(results, headline(results), repetitions=1)
+    return [row.placer for row in rows if 2 * row.designs >= rows[0].designs]
+
+
+def _label(placer: str) -> str:
+    """A callable without its module."""
+    return placer.rpartition(":")[2]
 
 
 def _look(index: int) -> dict[str, Any]:
@@ -32,8 +38,8 @@ def _look(index: int) -> dict[str, Any]:
     }
 
 
-def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
-    """Draws the performance profiles of the headline, and the time to quality of the chip cost."""
+def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None:
+    """Draws the performance profiles of the headline, and the time to quality of the chip cost if it is asked for."""
     metric = headline(results)
     from placement.report import style  # Matplotlib takes a second to import
 
@@ -43,7 +49,7 @@ def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
     for index, placer in enumerate(_ranked(results)):
         own = scores[placer]
         share = profile(list(own.values()), _THRESHOLDS)
-        axes.step(_THRESHOLDS, share, where="post", linewidth=1.8, label=placer, **_look(index))
+        axes.step(_THRESHOLDS, share, where="post", linewidth=1.8, label=_label(placer), **_look(index))
     axes.set(
         xlabel=f"{metric.replace('_', ' ')} over that of {baseline_text(results)}",
         ylabel="share of runs",
@@ -55,7 +61,8 @@ def draw_board(profiles: Path, over_time: Path, results: Results) -> None:
         figure, "Performance profiles", "the share of runs that score at most so much; up and to the left is better"
     )
     style.save_figure(figure, profiles)
-    _draw_time(over_time, results)
+    if over_time is not None:
+        _draw_time(over_time, results)
 
 
 def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.ndarray:
@@ -96,7 +103,7 @@ def _draw_time(path: Path, results: Results) -> None:
         values = quality_over_time(results, placer, times)
         known = np.isfinite(values)
         marker = "o" if known.sum() == 1 else ""
-        axes.plot(times[known], values[known], linewidth=1.8, label=placer, marker=marker, **_look(index))
+        axes.plot(times[known], values[known], linewidth=1.8, label=_label(placer), marker=marker, **_look(index))
     axes.set(
         xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -220,12 +221,10 @@ def _sides(what: str, text: str) -> tuple[float, float]:
 
 def _halo(what: str, text: str) -> tuple[float, ...]:
     """Across and up, or left, bottom, right and top."""
-    if text.count(",") != 3:
-        return _sides(what, text)
-    sides = _numbers(what, text, (4,), "left,bottom,right,top")
-    if min(sides) < 0:
-        raise ConfigError(f"{what}={text}: must be at least 0 µm")
-    return tuple(sides)
+    sides = _numbers(what, text, (1, 2, 4), "1, 2 (across, up) or 4 numbers (left, bottom, right, top) with commas,")
+    if not all(0 <= side < math.inf for side in sides):
+        raise ConfigError(f"{what}={text}: must be at least 0 µm, and finite")
+    return tuple(sides) if len(sides) == 4 else (sides[0], sides[-1])
 
 
 def _rectangle(what: str, text: str) -> Rectangle:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -40,12 +41,13 @@ TOLERANCE = 1e-6
 """µm."""
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
-_COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE)
-_END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE)
+_ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
+_COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE | re.IGNORECASE)
+_END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE | re.IGNORECASE)
 # The sections that may follow COMPONENTS (LEF/DEF Language Reference).
 _BEHIND_COMPONENTS = re.compile(
     rb"^[ \t]*(PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS|BEGINEXT|END\s+DESIGN)\b",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 
 
@@ -381,12 +383,14 @@ def _placed_entry(entry: bytes, location: MacroLocation) -> bytes:
     """A component's entry with its placement replaced, or one added behind its master."""
     fixed = f"FIXED ( {location.x} {location.y} ) {location.orientation.name}".encode()
     words = [word for word in _DEF_WORD.finditer(entry) if not word[0].startswith(b"#")]
-    for at, word in enumerate(words[:-1]):
-        follower = words[at + 1]
-        if word[0] == b"+" and follower[0] in _PLACINGS:
-            has_point = words[at + 2][0] == b"(" if at + 2 < len(words) else False  # UNPLACED may have one, too
-            last = words[at + 6] if has_point else follower
-            return entry[: follower.start()] + fixed + entry[last.end() :]
+    written = [word[0].upper() for word in words]
+    for at, (word, follower) in enumerate(itertools.pairwise(written)):
+        if word == b"+" and follower in _PLACINGS:
+            last = at + 1
+            if written[at + 2] == b"(":  # UNPLACED may have a point, too
+                last = written.index(b")", at)
+                last += written[last + 1] in _ORIENTATIONS  # N may be left out
+            return entry[: words[at + 1].start()] + fixed + entry[words[last].end() :]
     behind = words[2].end()  # the third word of `- name master`
     return entry[:behind] + b" + " + fixed + entry[behind:]
 

@@ -20,11 +20,12 @@ MARGIN = 0.01
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
     """Notices of cells as large as macros, pins without shapes, ports and fixed macros in unusual places, few rows."""
-    checks = (_tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
+    checks = (tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
     return tuple(notice for check in checks if (notice := check(design)))
 
 
-def _tall_cells(design: FlatDesign) -> str:
+def tall_cells(design: FlatDesign) -> str:
+    """Reports standard cells that are too high to be any; empty if there are none."""
     row = design.floorplan.rows.row_height
     cells = design.cells[design.netlist.height[design.cells] > TALL * row] if row else design.cells[:0]
     if not len(cells):

@@ -31,6 +31,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, write_flat
+from placement.netlist.flat_design_checks import tall_cells
 from placement.netlist.formats.bookshelf import read_bookshelf
 from placement.netlist.formats.def_design import read_lef_def
 from placement.netlist.formats.def_file import DefFile
@@ -287,7 +288,10 @@ def import_flat(
     """
     chosen = settings or ImportSettings()
     if not len(flat.netlist.hard):
-        raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
+        reason = tall_cells(flat)
+        raise DesignError(
+            f"design {flat.name!r} has no macro: nothing is to be placed" + (f"; {reason}" if reason else "")
+        )
     kept, left_out = constraints_of(flat, chosen.constraints)
     _check_sizes(flat, kept)
     with phase("grid and routing capacity"):

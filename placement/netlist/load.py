@@ -27,6 +27,7 @@ from placement.netlist.formats.plc import read_placement_lines
 from placement.netlist.formats.protobuf import read_netlist_file
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
+_CHIP_FILES = (".def", ".lef", ".v", ".sv", ".aux", ".nodes", ".lib")
 INITIAL_NAME = "initial.plc"
 PLACEMENT_NAMES = ("placement.plc", "best.plc", INITIAL_NAME)
 """The placements in the folders of searches, training runs and designs."""
@@ -74,6 +75,8 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
     if initial is not None:
         check_placement_file("initial", plc)
     elif not plc.is_file():
+        if path.name.lower().removesuffix(".gz").endswith(_CHIP_FILES):
+            raise DesignError(f"{path}: is a file of a chip, not a design: `macro-placement import` makes one of it")
         raise DesignError(
             f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
             "that name, or, where the command has that setting, give initial=PATH.plc"

@@ -133,7 +133,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--lef", "a.lef", "--def", "b.def", "--parts", "0"], "clustering parts: 0"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
-        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be one number, or two"),
+        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (across, up) or 4 numbers"),
         (
             ["--bookshelf", "a.aux", "--halo", "5", "--halo", "3"],
             "halo=5, 3: is given 2 times for all macros",
@@ -141,6 +141,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "halo=5,3", "blockage=5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "region=left:a,b:0,0,5"], "region left=0,0,5: must be x_low"),
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
+        (["--bookshelf", "a.aux", "--halo", "1,2,3"], "halo=1,2,3: must be 1, 2 (across, up) or 4 numbers"),
+        (["--bookshelf", "a.aux", "--halo", "nan"], "halo=nan: must be at least 0 µm, and finite"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
         (["--bookshelf", "a.aux", "--array", "block"], "array=block: must be NAME:MACROS, NAME:MACROS:COLUMNS or"),

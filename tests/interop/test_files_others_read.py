@@ -115,10 +115,15 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     macros = Chip().macros | {"f0": "DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N"}
     found = imported(Chip(masters=RAM + decap, macros=macros, nets=Chip().chain()), tmp_path)
     assert found.counts == (2, 3, 4, 8)
-    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, have no signal pin: they are cells$")
+    assert found.has_note("^1 components of CLASS BLOCK, no higher than 3 rows, have no signal pin: they are cells$")
     written = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
     assert "- f0 DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N ;" in written
-    # With a signal pin it may be a memory.
+    # Two rows high; a supply pin without USE, on no net.
+    for number, other in enumerate((decap.replace("BY 2", "BY 4"), decap.replace("USE POWER", "DIRECTION INOUT"))):
+        found = imported(Chip(masters=RAM + other, macros=macros, nets=Chip().chain()), tmp_path / f"other{number}")
+        assert found.counts == (2, 3, 4, 8)
+    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are on no net: they are cells$")
+    # With a signal pin on a net it may be a memory.
     found = imported(Chip(masters=RAM + master("LOW", 4, 2), macros=Chip().macros | {"l0": "LOW"}), tmp_path / "low")
     assert len(found.flat.netlist.hard) == 3
     assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are macros, though only one row high$")
@@ -265,3 +270,11 @@ def test_an_entry_that_is_unplaced_with_a_point_is_exported_whole(tmp_path: Path
 def test_a_library_with_masters_of_no_size_serves_designs_that_do_not_use_them(tmp_path: Path) -> None:
     logo = "MACRO LOGO CLASS BLOCK ;\nEND LOGO\n"
     assert len(imported(Chip(masters=RAM + logo), tmp_path).flat.netlist.hard) == 2
+
+
+@pytest.mark.parametrize("options", ["+ PLACED ( 10000 20000 )", "+ placed ( 10000 20000 ) n", "+ cover ( 0 0 )"])
+def test_entries_in_other_spellings_are_exported_whole(tmp_path: Path, options: str) -> None:
+    macros = {"m0": f"RAM {options} + SOURCE DIST", "m1": "RAM"}
+    found = imported(Chip(macros=macros), tmp_path, free_macros=True)
+    text = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
+    assert re.search(r"^- m0 RAM \+ FIXED \( \d+ \d+ \) \w+ \+ SOURCE DIST ;$", text, re.MULTILINE)

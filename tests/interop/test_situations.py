@@ -126,6 +126,9 @@ SITUATIONS = {
     ),
     "one macro": Situation(lambda: Chip(macros=many(1))),
     "no macro": Situation(lambda: Chip(macros={}), "design 'top' has no macro: nothing is to be placed"),
+    "macros without CLASS BLOCK": Situation(
+        lambda: Chip(masters=master("RAM", 20, 30, "CLASS CORE ;")), "no macro.*first 'RAM' of .*must say CLASS BLOCK"
+    ),
     "all fixed": Situation(lambda: Chip(macros=fixed((10, 10), (60, 50))), movable=0),
     "fixed partly outside": Situation(lambda: chained(Chip(), fixed((-10, 40), (90, 90), (45, -29)))),
     "fixed that overlap": Situation(lambda: chained(Chip(), fixed((40, 40), (45, 50)))),

@@ -26,6 +26,8 @@ from placement.netlist.technology import Master, Technology
 
 SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
 """The `use` of supply pins and nets."""
+_FILLER_ROWS = 3
+"""Height of the highest fillers, as decoupling cells are."""
 
 
 def read_lef_def(
@@ -200,28 +202,31 @@ def _shared_point(at: np.ndarray) -> np.ndarray | None:
 def _components(file: DefFile, masters: list[Master], plan: Floorplan, technology: Technology) -> _Components:
     """The components as nodes.
 
-    Masters of CLASS BLOCK that are no higher than a row and have no signal pin are fillers, which are cells.
+    Components of CLASS BLOCK that are fillers are cells: low ones without a signal pin, and those of one row on no net.
     The pad ring is fixed before macros are placed, and bumps lie above everything: they never move. A pad beside the
     core is a point at its edge towards the core, a bump one in its middle; without a place they are spread on the die's
     edges. A pad within the core is a fixed macro.
     """
     components, core = file.components, plan.core
     row = plan.rows.row_height or min((s.height for s in technology.sites.values() if s.kind == "CORE"), default=0.0)
-    low_blocks = [master.kind == "BLOCK" and master.height <= row * (1 + 1e-9) for master in masters]
-    is_filler = [is_low and not master.has_signals for is_low, master in zip(low_blocks, masters, strict=True)]
-    columns = [
-        (master.width, master.height, master.is_block and not filler, master.is_pad, master.is_cover, filler, is_low)
-        for master, filler, is_low in zip(masters, is_filler, low_blocks, strict=True)
-    ]
+    columns = [(m.width, m.height, m.is_block, m.is_pad, m.is_cover, m.kind == "BLOCK", m.has_signals) for m in masters]
     of_master = np.array(columns, dtype=np.float64).reshape(-1, 7)[components.master]
     width, height = of_master[:, 0], of_master[:, 1]
-    is_block, is_pad, is_cover, filler, is_low = (of_master[:, column] > 0 for column in range(2, 7))
+    is_block, is_pad, is_cover, is_plain, has_signals = (of_master[:, column] > 0 for column in range(2, 7))
+    is_low, is_short = (is_plain & (height <= rows * row * (1 + 1e-9)) for rows in (1, _FILLER_ROWS))
+    is_joined = np.zeros(len(components.names), dtype=np.bool_)
+    is_joined[file.nets.component[file.nets.component >= 0]] = True
+    without_pin, without_net = is_short & ~has_signals, is_low & has_signals & ~is_joined
+    filler = without_pin | without_net
+    is_block &= ~filler
     status, notices = placement_status(file, is_block)
-    for count, what in (
-        (int(filler.sum()), "have no signal pin: they are cells"),
-        (int((is_low & ~filler).sum()), "are macros, though only one row high"),
+    for chosen, rows, what in (
+        (without_pin, f"{_FILLER_ROWS} rows", "have no signal pin: they are cells"),
+        (without_net, "a row", "are on no net: they are cells"),
+        (is_low & ~filler, "a row", "are macros, though only one row high"),
     ):
-        notices += [f"{count:,} components of CLASS BLOCK, no higher than a row, {what}"] if count else []
+        count = int(chosen.sum())
+        notices += [f"{count:,} components of CLASS BLOCK, no higher than {rows}, {what}"] if count else []
     placed = status >= PlacementStatus.PLACED
     turned = components.orientation >= Orientation.E
     low = np.stack((components.x, components.y), axis=1) / file.units
