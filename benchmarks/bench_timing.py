@@ -4,22 +4,14 @@
         --sdc design.sdc [--sta sta] [--keep FOLDER] [--random | --as-placed] [--plot FILE]
 
 The DEF file has the macros' places. Cells are placed around them (`--random`: anywhere in the core; `--as-placed`:
-where the file has them). OpenSTA reads the
-same netlist, libraries and constraints, our wires' delays as SDF and the loads of our nets. It cannot take a load below
-that of a net's pins: here no driver's load is limited, as it is in the product where a net would be buffered. Printed
+where the file has them). OpenSTA times the same, with the loads that it can take (`placement.flat.opensta`). Printed
 are the endpoints that both have, Kendall's τ of their slacks, the differences, and both totals.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import re
-import resource
-import subprocess
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -27,17 +19,12 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from placement.flat.global_placement import place_cells
+from placement.flat.opensta import OpenSta
 from placement.flat.problem import Core
 from placement.flat.timing import TimingEstimate, TimingEvaluator
 from placement.netlist.design import Placement
-from placement.netlist.files import unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.importing import ChipFiles, read_chip
-from placement.netlist.timing_netlist import TimingNetlist
-
-UNLIMITED = 1e9
-"""fF."""
-_END = re.compile(r"^(\S+) \(.*\)\s+(-?[\d.]+)\s+(-?[\d.]+)\s+(-?[\d.]+)(?: \((?:MET|VIOLATED)\))?$")
 
 
 def placed(flat: FlatDesign, *, is_random: bool) -> Placement:
@@ -48,56 +35,6 @@ def placed(flat: FlatDesign, *, is_random: bool) -> Placement:
         return place_cells(flat.netlist, flat.placement, box).placement
     draw = np.random.default_rng(0).random((2, len(flat.cells)))
     return flat.placement.moved(flat.cells, core.x_low + draw[0] * core.width, core.y_low + draw[1] * core.height)
-
-
-def escaped(name: str, *, bits: bool) -> str:
-    """The name of a pin or port as SDF (`bits`: a bit of a bus has plain brackets) and as patterns of Tcl need it."""
-    cell, divider, pin = name.rpartition("/")
-    return re.sub(r"([][])", r"\\\1", cell) + divider + (pin if bits else re.sub(r"([][])", r"\\\1", pin))
-
-
-def sdf(names: Sequence[str], driver: np.ndarray, wire: np.ndarray, unit: str) -> Iterator[str]:
-    """Lines of an SDF file with the delay (ps) of each wire."""
-    yield f'(DELAYFILE (SDFVERSION "3.0") (DIVIDER /) (TIMESCALE {unit})\n'
-    yield '(CELL (CELLTYPE "top") (INSTANCE) (DELAY (ABSOLUTE\n'
-    for pin in np.flatnonzero(driver >= 0).tolist():
-        delay = f"({wire[pin]:.3f}::{wire[pin]:.3f})"
-        ends = f"{escaped(names[driver[pin]], bits=True)} {escaped(names[pin], bits=True)}"
-        yield f"(INTERCONNECT {ends} {delay} {delay})\n"
-    yield "))))\n"
-
-
-def loads(
-    names: Sequence[str], timing: TimingNetlist, net_driver: np.ndarray, load: np.ndarray, unit: float
-) -> Iterator[str]:
-    """Tcl that gives each net that a cell drives its load (fF)."""
-    for net, pin in enumerate(net_driver.tolist()):
-        if pin >= 0 and timing.instance[pin] >= 0:
-            yield (
-                f"set_load -subtract_pin_load {load[net] / unit:.6g} "
-                f"[get_nets -of_objects [get_pins {{{escaped(names[pin], bits=False)}}}]]\n"
-            )
-
-
-def run_sta(folder: Path, sta: str, libraries: Sequence[Path], sdc: str, top: str) -> tuple[dict[str, float], float]:
-    """The slack of each endpoint in the library's time unit, and OpenSTA's CPU seconds."""
-    script = [f"read_liberty {path}" for path in libraries]
-    script += ["read_verilog netlist.v", f"link_design {top}", f"read_sdc {sdc}", "source loads.tcl"]
-    script += ["read_sdf -unescaped_dividers wires.sdf"]
-    script += ["report_checks -path_delay max -format end -digits 5 -group_count 10000000 -no_line_splits > ends.txt"]
-    (folder / "run.tcl").write_text("\n".join([*script, "exit", ""]))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    with (folder / "sta.log").open("w") as log:
-        subprocess.run(
-            [sta, "-no_splash", "-exit", "run.tcl"], cwd=folder, stdout=log, stderr=log, timeout=1800, check=True
-        )
-    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    ends: dict[str, float] = {}
-    for line in (folder / "ends.txt").read_text().splitlines():
-        found = _END.match(line)
-        if found:
-            ends[found[1]] = min(float(found[4]), ends.get(found[1], np.inf))
-    return ends, seconds
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -121,46 +58,17 @@ def main(words: Sequence[str] | None = None) -> None:
     print(f"{chip.flat.name}: {len(chip.flat.cells):,} cells, {len(chip.timing.instance):,} pins; {chip.timing.wires}")
     estimate = limited.evaluate(placement)
     print(f"in the product: wns {estimate.wns:.1f} ps, tns {estimate.tns / 1000:.1f} ns, {estimate.seconds:.3f} CPU-s")
-    timing = dataclasses.replace(
-        chip.timing,
-        wires=dataclasses.replace(chip.timing.wires, most_load=UNLIMITED),
-        library=dataclasses.replace(
-            chip.timing.library, max_capacitance=np.zeros_like(chip.timing.library.max_capacitance)
-        ),
-    )
-    evaluator = TimingEvaluator(timing, chip.flat)
-    begun = time.process_time()
-    ours = evaluator.evaluate(placement)
-    print(f"full pass: {time.process_time() - begun:.3f} CPU-s; {len(ours.endpoint):,} endpoints")
-    delays = evaluator.delays(placement)
-    names = [timing.pin_name(pin, chip.flat) for pin in range(len(timing.instance))]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(given.keep or temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        libraries = []
-        for path in given.liberty:
-            libraries.append(folder / Path(path).name.removesuffix(".gz"))
-            libraries[-1].write_bytes(unpacked_bytes(path))
-        (folder / "netlist.v").write_bytes(b"\n".join(map(unpacked_bytes, given.verilog)))
-        text = libraries[0].read_text(errors="replace")
-        time_unit = re.search(r'time_unit\s*:\s*"?1(\wS|\ws)', text)
-        load_unit = re.search(r'capacitive_load_unit\s*\(\s*[\d.]+\s*,\s*"?([pf])', text)
-        assert time_unit is not None and load_unit is not None
-        with (folder / "wires.sdf").open("w") as file:
-            file.writelines(sdf(names, evaluator.facts["driver"], delays["wire"], "1ps"))
-        with (folder / "loads.tcl").open("w") as file:
-            load = np.maximum(delays["load_rise"], delays["load_fall"])
-            file.writelines(
-                loads(names, timing, evaluator.facts["net_driver"], load, 1000.0 if load_unit[1] == "p" else 1.0)
-            )
-        theirs, seconds = run_sta(folder, given.sta, libraries, str(Path(given.sdc).resolve()), chip.flat.name)
-    unit = 1000.0 if time_unit[1] == "ns" else 1.0
-    compare(ours.endpoint, ours.slack_at_end, names, {name: slack * unit for name, slack in theirs.items()})
-    print(f"OpenSTA: {seconds:.1f} CPU-s, with reading")
+    judge = OpenSta(given.sta, chip.timing, chip.flat)
+    found = judge.evaluate(placement, folder=Path(given.keep) if given.keep else None)
+    ours, names = found.estimate, judge.pin_names()
+    print(f"full pass: {ours.seconds:.3f} CPU-s; {len(ours.endpoint):,} endpoints")
+    compare(ours.endpoint, ours.slack_at_end, names, found.slack)
+    print(f"OpenSTA: {found.seconds:.1f} CPU-s, with reading")
     if given.plot:
-        in_ps = {name: slack * unit for name, slack in theirs.items()}
         worst = limited.evaluate(placement, paths=5000)
-        draw(Path(given.plot), chip.flat, placement, worst, ours, [in_ps.get(names[pin]) for pin in ours.endpoint])
+        draw(
+            Path(given.plot), chip.flat, placement, worst, ours, [found.slack.get(names[pin]) for pin in ours.endpoint]
+        )
 
 
 def draw(

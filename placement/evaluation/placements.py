@@ -18,6 +18,8 @@ from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
 from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.opensta import OpenSta, OpenStaTiming
+from placement.flat.timing import LISTED_PATHS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
@@ -31,6 +33,8 @@ from placement.report.view.faults import NARROW, find_faults
 
 SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""
+DRAWN_PATHS = 100
+"""Worst paths in a picture."""
 SHOWN_GAPS = 6
 """Gaps narrower than a channel that are named."""
 _GENERAL_NAMES = ("placement", "best")  # of the files that commands write
@@ -66,6 +70,9 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     assert config.design is not None
     metrics = measure(design, placement, weights=config.weights, flat=flat_or_none(find(config.design).parent))
     folder = config.folder(design, Path(name).stem)
+    # A missing file is found before the work.
+    timer = PlacementTimer(config.design, design) if config.timing else None
+    judge = timer.opensta(config.sta) if timer is not None and config.sta is not None else None
     cells = None
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
@@ -74,11 +81,13 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
         metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.legal.placement
-    if config.timing:
-        timer = PlacementTimer(config.design, design)
-        timing = timer.evaluate(placement, cells=cells)
+    if timer is not None:
+        placed = timer.cells(placement) if cells is None else cells
+        paths = DRAWN_PATHS if config.draws_plots else LISTED_PATHS
+        timing = timer.evaluate(placement, cells=placed, paths=paths)
         timer.notes(timing, in_clusters=cells is None, console=console)
-        metrics = dataclasses.replace(metrics, timing=timing)
+        judged = None if judge is None else _judged(judge, placed, console)
+        metrics = dataclasses.replace(metrics, timing=timing, opensta=judged)
     console.print(metrics_table(metrics, title))
     if metrics.timing is not None:
         console.print(paths_table(metrics.timing))
@@ -90,6 +99,14 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     if writes:
         write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config, console)
     return metrics
+
+
+def _judged(judge: OpenSta, cells: Placement, console: Console) -> OpenStaTiming:
+    """OpenSTA's timing of a placement of the flat netlist; its notices are printed."""
+    found = judge.evaluate(cells)
+    for note in found.notices:
+        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+    return found
 
 
 def _narrow_gaps(design: Design, placement: Placement) -> list[str]:
@@ -124,6 +141,9 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
         style.save_figure(figure, folder / "placement.png")
         figure = plots.plot_maps(design, placement, weights=metrics.weights, title=found.title)
         style.save_figure(figure, folder / "maps.png")
+        if metrics.timing is not None:
+            figure = plots.plot_paths(design, placement, metrics.timing, title=found.title)
+            style.save_figure(figure, folder / "paths.png")
         if metrics.rows is not None:
             style.save_figure(plots.plot_rows(design, placement, metrics.rows, title=found.title), folder / "rows.png")
     if config.draws_animation:

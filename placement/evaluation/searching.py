@@ -382,7 +382,7 @@ def _find(
         figures = cells.result.wirelength, cells.result.converged, without_place, wire_beyond_tracks(design, cells)
         one = Candidate(number, name, cost, seconds, moves, *figures, placement)
         if timer is not None:
-            slack = timer.evaluate(placement, cells=cells.placement)
+            slack = timer.evaluate(placement, cells=cells.placement, paths=0)
             one = one._replace(wns=slack.wns, tns=slack.tns, failing=slack.total.failing)
         candidates.append(one)
     return ranked(candidates, config.timing)[0]

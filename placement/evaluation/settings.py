@@ -19,6 +19,7 @@ from placement.config import (
     GivenPlacement,
     OrNone,
     Seeded,
+    Settings,
     one_of,
     require,
 )
@@ -99,7 +100,18 @@ class PolicySettings(EvaluationSettings, Seeded):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluateConfig(PlacementSettings):
+class FlipSettings(Settings):
+    """The orientations of these commands.
+
+    Attributes:
+        flips: mirror hard macros in place if that is cheaper; sample does by default
+    """
+
+    flips: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateConfig(PlacementSettings, FlipSettings):
     """Settings of `evaluate`.
 
     Attributes:
@@ -107,13 +119,18 @@ class EvaluateConfig(PlacementSettings):
         full: full evaluation, for imported designs
         timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
             otherwise of cells in their clusters
-        flips: mirror hard macros in place if that is cheaper
+        sta: path of OpenSTA, which times the same placement beside timing=true
     """
 
     soft_placer: SoftPlacer | None = None
     full: bool = False
     timing: bool = False
-    flips: bool = False
+    sta: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sta is not None and not self.timing:
+            raise ConfigError(f"sta={self.sta}: goes with timing=true")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,12 +155,11 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings, AnimationSettings):
+class SampleConfig(PolicySettings, AnimationSettings, FlipSettings):
     """Settings of `sample`.
 
     Attributes:
         annealed: number of the cheapest placements whose soft macros are annealed for the cost
-        flips: mirror hard macros in place if that is cheaper
     """
 
     cost: TrainedCost = TRAINED_COST

@@ -5,11 +5,14 @@ Axis legend: M standard cells.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from rich.console import Console
 
 from placement.flat.correspondence import cells_in_clusters, macros_on_flat
-from placement.flat.timing import TimingEstimate, TimingEvaluator
+from placement.flat.opensta import OpenSta
+from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingEvaluator, TimingPath
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import read_flat
@@ -30,21 +33,38 @@ class PlacementTimer:
         self._cluster = clusters_or_none(folder, self._flat)
         self._evaluator = TimingEvaluator(read_timing(folder), self._flat)
 
-    def evaluate(self, placement: Placement, *, cells: Placement | None = None) -> TimingEstimate:
-        """The timing of a placement of the clustered design.
+    def evaluate(
+        self, placement: Placement, *, cells: Placement | None = None, paths: int = LISTED_PATHS
+    ) -> TimingEstimate:
+        """The timing of a placement of the clustered design, with its worst paths.
+
+        Their places are µm from the canvas's lower left corner.
 
         Args:
             placement: its hard macros are read, and its soft ones without `cells`.
             cells: a placement of the flat netlist with all cells; None: each cell is in its cluster.
+            paths: their number.
 
         Raises:
             DesignError: the cells are in no clusters.
         """
-        if cells is None:
-            if not (self._cluster >= 0).any():
-                raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
-            cells = cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
-        return self._evaluator.evaluate(cells)
+        found = self._evaluator.evaluate(self.cells(placement) if cells is None else cells, paths=paths)
+        return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
+
+    def _on_canvas(self, path: TimingPath) -> TimingPath:
+        core = self._flat.floorplan.core
+        x, y = (value - core.x_low for value in path.x), (value - core.y_low for value in path.y)
+        return dataclasses.replace(path, x=tuple(x), y=tuple(y))
+
+    def opensta(self, program: str) -> OpenSta:
+        """The judge; raises DesignError as `OpenSta`."""
+        return OpenSta(program, self._evaluator.timing, self._flat)
+
+    def cells(self, placement: Placement) -> Placement:
+        """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
+        if not (self._cluster >= 0).any():
+            raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
+        return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
     def with_cells(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
         """A placement of the flat netlist: the macros of one of the clustered design, and cells at x, y.

@@ -23,6 +23,9 @@ GROUPS = ("registers", "from macros", "to macros", "ports")
 """Groups of paths: between registers; that begin in a macro; that end in one, but begin in a register; that begin or
 end in a port."""
 
+LISTED_PATHS = 10
+"""Worst paths that are listed."""
+
 
 @dataclasses.dataclass(frozen=True)
 class GroupSlack:
@@ -158,7 +161,7 @@ class TimingEvaluator:
         y = placement.y[timing.node] + turn[:, 2] * timing.dx + turn[:, 3] * timing.dy
         return x.astype(np.float32), y.astype(np.float32)
 
-    def evaluate(self, placement: Placement, *, paths: int = 10) -> TimingEstimate:
+    def evaluate(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
         """The timing of a placement of the flat netlist, with its worst paths.
 
         Raises:
@@ -183,8 +186,8 @@ class TimingEvaluator:
         if not found["has_settled"]:
             notices.append("latches lend time to each other in a circle: their slack is that of ten rounds")
         return TimingEstimate(
-            total=_group_slack(slack),
-            groups={name: _group_slack(slack[members]) for name, members in present},
+            total=group_slack(slack),
+            groups={name: group_slack(slack[members]) for name, members in present},
             paths=tuple(self._path(path, x, y) for path in found["paths"]),
             slack=found["slack"],
             endpoint=found["end"] // 2,
@@ -238,7 +241,8 @@ class TimingEvaluator:
         )
 
 
-def _group_slack(slack: np.ndarray) -> GroupSlack:
+def group_slack(slack: np.ndarray) -> GroupSlack:
+    """The sums of endpoints' slacks (float [·], ps)."""
     negative = slack[slack < 0]
     worst = float(slack.min()) if len(slack) else 0.0
     return GroupSlack(len(slack), len(negative), worst, float(negative.sum(dtype=np.float64)))

@@ -51,7 +51,7 @@ from placement.netlist.load import (
     design_folder,
 )
 from placement.netlist.macro_arrays import ArraySetting, with_arrays
-from placement.netlist.timing_netlist import TIMING_NAME, TimingNetlist, write_timing
+from placement.netlist.timing_netlist import TIMING_NAME, InputFile, TimingNetlist, write_timing
 
 FilePath = str | os.PathLike[str]
 Phase = Callable[[str], AbstractContextManager[Any]]
@@ -257,8 +257,17 @@ def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
     """The chip with the timing that Liberty files give; its sources and notices are those of the flat design, too."""
     if not files.liberty:
         return chip
-    timing = read_timing_files(file, chip.flat, files.liberty, files.sdc)
     flat = chip.flat
+    timing = read_timing_files(file, flat, files.liberty, files.sdc)
+    given = [("verilog", path) for path in files.verilog] + [("liberty", path) for path in files.liberty]
+    given += [("sdc", files.sdc)] if files.sdc is not None else []
+    before_def = len(flat.sources) - 1
+    sources = (*flat.sources[before_def - len(files.verilog) : before_def], *timing.sources)
+    inputs = tuple(
+        InputFile(kind, os.path.abspath(path), source.sha256)
+        for (kind, path), source in zip(given, sources, strict=True)
+    )
+    timing = dataclasses.replace(timing, top=file.design or flat.name, files=inputs)
     flat = dataclasses.replace(flat, sources=(*flat.sources, *timing.sources), notices=(*flat.notices, *timing.notices))
     return chip._replace(flat=flat, timing=timing)
 

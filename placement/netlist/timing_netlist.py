@@ -52,6 +52,20 @@ class WireModel:
     source: str
 
 
+@dataclasses.dataclass(frozen=True)
+class InputFile:
+    """A file that another timer reads.
+
+    Attributes:
+        kind: `verilog`, `liberty` or `sdc`.
+        path: absolute; sha256: of its unpacked bytes.
+    """
+
+    kind: str
+    path: str
+    sha256: str
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingNetlist:
     """The pins of a flat design and what is known of their timing.
@@ -70,6 +84,8 @@ class TimingNetlist:
         wires: how wires are priced.
         sources: the Liberty and SDC files.
         notices: what was unusual, assumed or left out.
+        top: the netlist's module.
+        files: netlist, libraries and constraints, where they were at the import.
     """
 
     library: TimingLibrary
@@ -86,6 +102,8 @@ class TimingNetlist:
     wires: WireModel
     sources: tuple[SourceFile, ...] = ()
     notices: tuple[str, ...] = ()
+    top: str = ""
+    files: tuple[InputFile, ...] = ()
 
     def onto(self, before: FlatDesign, after: FlatDesign) -> TimingNetlist:
         """The same for `after`, in which arrays have taken the place of some of the macros of `before`."""
@@ -139,6 +157,8 @@ def write_timing(path: str | os.PathLike[str], timing: TimingNetlist) -> None:
         "wires": dataclasses.asdict(timing.wires),
         "sources": [dataclasses.astuple(source) for source in timing.sources],
         "notices": timing.notices,
+        "top": timing.top,
+        "files": [dataclasses.astuple(one) for one in timing.files],
     }
     arrays = {f"library_{name}": column for name, column in timing.library.arrays().items()}
     arrays |= {name: getattr(timing, name) for name in _ARRAYS}
@@ -174,6 +194,8 @@ def read_timing(folder: str | os.PathLike[str]) -> TimingNetlist:
             wires=WireModel(**header["wires"]),
             sources=tuple(SourceFile(*source) for source in header["sources"]),
             notices=tuple(header["notices"]),
+            top=header.get("top", ""),
+            files=tuple(InputFile(*one) for one in header.get("files", ())),
         )
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, DesignError):

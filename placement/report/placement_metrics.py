@@ -28,6 +28,7 @@ from placement.engine.costs import (
 )
 from placement.engine.tidiness import Tidiness, tidiness
 from placement.flat.legalisation import MOST_ROWS, MOST_SITES
+from placement.flat.opensta import OpenStaTiming
 from placement.flat.problem import MOST_UTILIZATION
 from placement.flat.row_area import RowArea, RowCounts, free_row_area
 from placement.flat.timing import TimingEstimate
@@ -36,7 +37,7 @@ from placement.netlist.files import csv_text, write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import DENSITY
 from placement.netlist.spacing_for_cells import SLIVER
-from placement.report.timing_tables import timing_object, timing_rows
+from placement.report.timing_tables import opensta_object, opensta_rows, timing_object, timing_rows
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
@@ -105,7 +106,7 @@ class Metrics:
     """A placement's exact costs under `weights`, its overlaps and macros outside the canvas, and violated constraints.
 
     `rows` is the row area that the macros leave, if the flat design is known and has rows; `full` is the full
-    evaluation and `timing` the timing estimate, if they were requested.
+    evaluation, `timing` the timing estimate and `opensta` OpenSTA's timing, if they were requested.
     """
 
     design: Design
@@ -117,6 +118,7 @@ class Metrics:
     rows: RowArea | None = None
     full: FullMetrics | None = None
     timing: TimingEstimate | None = None
+    opensta: OpenStaTiming | None = None
 
 
 def measure(
@@ -143,7 +145,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: the cost (its name, value and components), wirelength (µm), overlaps, outside, tidiness.
 
     The counts of violated constraints follow if the design has any, the row area if it is known, and the full
-    evaluation and the timing estimate if there are any.
+    evaluation, the timing estimate and OpenSTA's timing if there are any.
     """
     broken = metrics.violations._asdict() if metrics.design.constraints.any else {}
     return {
@@ -154,6 +156,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
         **({} if metrics.rows is None else RowCounts.of(metrics.rows)._asdict()),
         **({} if metrics.full is None else metrics.full._asdict()),
         **({} if metrics.timing is None else timing_object(metrics.timing)),
+        **({} if metrics.opensta is None else {"opensta": opensta_object(metrics.opensta)}),
     }
 
 
@@ -193,7 +196,8 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     if metrics.full is not None:
         _add_full(table, metrics.full)
     if metrics.timing is not None:
-        for row in timing_rows(metrics.timing):
+        rows = [*timing_rows(metrics.timing), *(opensta_rows(metrics.opensta) if metrics.opensta else ())]
+        for row in rows:
             table.add_row(*row, style=_ALARM if row[1].startswith("-") and not row[0].startswith(" ") else "")
         table.add_section()
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")

@@ -14,15 +14,17 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.flat.row_area import RowArea, RowCounts
+from placement.flat.timing import TimingEstimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
@@ -37,6 +39,7 @@ MapPanel = tuple[str, np.ndarray, str]
 _CLUSTER_COLOURS = 20  # in Matplotlib's tab20
 _LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # colour of the largest piece of row area; pieces with a colour each
 _NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
+_PATH_COLOURS = ListedColormap(colormaps["YlOrRd"](np.linspace(1.0, 0.4, 256)), name="slack")  # worst: dark red
 _OVERFLOW = "overflow above 1"
 _COST_MAPS = {  # what the values of density and congestion are, by the cost's name
     "proxy": ("macros / gcell's area", "demand / capacity"),
@@ -155,6 +158,51 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
     style.head(figure, title or design.name, f"row area in {pieces}, {counts.free_sites:,} sites")
     style.foot_legend(figure, entries, ncols=min(4, len(entries)), handlelength=1.4, columnspacing=1.6)
     return figure
+
+
+def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, title: str = "") -> Figure:
+    """The worst paths from pin to pin over the macros, each in the colour of its slack; `title` as above.
+
+    The places of the paths' pins count from the canvas's lower left corner.
+    """
+    figure, axes = canvas_figure(design, placement)
+    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
+        pale = look._replace(alpha=0.5)
+        axes.add_collection(drawing.hard_bodies(design, placement, nodes, pale)[0])
+    ports = design.netlist.ports
+    drawing.draw_ports(axes, placement.x[ports], placement.y[ports])
+    worst_last = timing.paths[::-1]
+    points = [np.stack([path.x, path.y], axis=1) for path in worst_last]
+    slack = np.array([path.slack for path in worst_last])
+    lines = LineCollection(points, cmap=_PATH_COLOURS, linewidths=0.9, zorder=6)
+    lines.set_array(slack)
+    axes.add_collection(lines, autolim=False)
+    common: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK, "zorder": 7}
+    keys = [
+        axes.plot(*ends.T, **common, marker=marker, markersize=size, markerfacecolor=face, label=label)[0]
+        for ends, marker, size, face, label in (
+            (np.array([one[0] for one in points]).reshape(-1, 2), "o", 7, style.PAPER, "a path's start"),
+            (np.array([one[-1] for one in points]).reshape(-1, 2), "s", 3.5, style.INK, "its end"),
+        )
+    ]
+    many = f"the {len(points):,} worst paths" if len(points) > 1 else "the worst path"
+    line = f"{many}, one per endpoint; wns {timing.wns:,.0f} ps, tns {timing.tns / 1000:,.1f} ns"
+    style.head(figure, title or design.name, line)
+    style.foot_legend(figure, keys, ncols=2, columnspacing=1.6)
+    if len(points):
+        height = figure.get_size_inches()[1]
+        _slack_bar(figure.add_axes((0.55, 0.5 / height, 0.42, 0.11 / height)), lines)
+    return figure
+
+
+def _slack_bar(axes: Axes, lines: LineCollection) -> None:
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    bar = figure.colorbar(lines, cax=axes, orientation="horizontal")
+    bar.outline.set_visible(False)
+    bar.set_label("slack, ps", size=style.SMALL_SIZE, color=style.INK)
+    bar.locator = MaxNLocator(5)
+    axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
 
 
 def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patch:

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from placement.flat.timing import TimingEstimate, TimingPath
+from placement.flat.opensta import OpenStaTiming
+from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingPath
 
 SHOWN_PATHS = 5
 _END = 44  # letters of a name that a table shows
@@ -21,7 +22,7 @@ def timing_object(found: TimingEstimate) -> dict[str, Any]:
         "endpoints": found.total.endpoints,
         "failing_endpoints": found.total.failing,
         "timing_groups": {name: vars(group) for name, group in found.groups.items()},
-        "timing_paths": [_path_object(path) for path in found.paths],
+        "timing_paths": [_path_object(path) for path in found.paths[:LISTED_PATHS]],
         "timing_seconds": found.seconds,
     }
 
@@ -43,6 +44,41 @@ def timing_rows(found: TimingEstimate) -> Iterator[tuple[str, str, str]]:
     for name, group in found.groups.items():
         meaning = f"ps; {group.tns / 1000:,.1f} ns in {group.failing:,} of {group.endpoints:,} endpoints"
         yield f"  {name}", f"{group.wns:,.0f}", meaning
+
+
+def opensta_object(found: OpenStaTiming) -> dict[str, Any]:
+    """OpenSTA's `wns` and `tns`, and ours at the same loads (ps, at most 0); endpoints, CPU seconds."""
+    return {
+        "wns": min(found.total.wns, 0.0),
+        "tns": found.total.tns,
+        "endpoints": found.total.endpoints,
+        "failing_endpoints": found.total.failing,
+        "estimated_wns": found.estimate.wns,
+        "estimated_tns": found.estimate.tns,
+        "common_endpoints": found.common,
+        "median_difference": found.median_difference,
+        "seconds": found.seconds,
+    }
+
+
+def opensta_rows(found: OpenStaTiming) -> Iterator[tuple[str, str, str]]:
+    """Name, value and meaning of the figures."""
+    total, ours = found.total, found.estimate.total
+    yield (
+        "worst slack by OpenSTA",
+        f"{total.wns:,.0f}",
+        f"ps; {total.failing:,} of {total.endpoints:,} endpoints fail; ours with loads unlimited {ours.wns:,.0f}",
+    )
+    yield (
+        "total by OpenSTA",
+        f"{total.tns / 1000:,.1f}",
+        f"ns; ours with loads unlimited {ours.tns / 1000:,.1f}; {found.seconds:.1f} CPU seconds",
+    )
+    yield (
+        "  of both",
+        f"{found.common:,}",
+        f"endpoints, whose slacks differ by {found.median_difference:,.2f} ps in the median",
+    )
 
 
 def paths_table(found: TimingEstimate) -> Table:

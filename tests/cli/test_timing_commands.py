@@ -40,6 +40,23 @@ def test_import_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "worst paths, one per endpoint" in out and "cells are timed in their clusters" in out
 
 
+def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "chip.sdc")) == 0
+    program = tmp_path / "stand-in"
+    program.write_text("#!/bin/sh\necho 'third/D (DFF) 200.0 207.5 -7.5 (VIOLATED)' > ends.txt\n")
+    program.chmod(0o755)
+    words = ["evaluate", f"design={tmp_path / 'chip'}", "json=true", f"out={tmp_path / 'out'}"]
+    assert main([*words, "timing=true", f"sta={program}", "plots=true", "animation=false"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out.splitlines()[-1])
+    theirs = found["opensta"]
+    assert (theirs["wns"], theirs["tns"], theirs["endpoints"], theirs["common_endpoints"]) == (-7.5, -7.5, 1, 1)
+    assert (theirs["estimated_wns"], found["wns"]) == (0, 0) and "worst slack by OpenSTA" in out
+    assert (tmp_path / "out/paths.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*words, f"sta={program}"]) == 2
+    assert "goes with timing=true" in capsys.readouterr().err
+
+
 def test_without_liberty_there_is_no_timing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imported(tmp_path) == 0
     assert main(["evaluate", f"design={tmp_path / 'chip'}", "timing=true"]) == 2

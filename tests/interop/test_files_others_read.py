@@ -242,6 +242,13 @@ def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
     assert told.returncode == 0 and "0 moves and" in told.stdout and "nothing can move" in told.stdout
 
 
+def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
+    found = imported(Chip(macros=FIXED, cells={}), tmp_path)
+    told = run_here("macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path)
+    assert told.returncode == 2 and "no movable hard macro: nothing is to be placed" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_search_without_nets_ends_in_a_legal_placement(tmp_path: Path, threads: int) -> None:
     ports = {"a": "+ NET p + DIRECTION INPUT + LAYER M2 ( 0 0 ) ( 100 100 ) + FIXED ( 0 50000 ) N"}

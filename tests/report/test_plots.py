@@ -8,11 +8,13 @@ from importlib.resources import files
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
 from placement.engine.costs import DEFAULT_WEIGHTS, PROXY_WEIGHTS, CostWeights, cost_maps
+from placement.flat.timing import GroupSlack, TimingEstimate, TimingPath
 from placement.netlist.design import Design, Orientation
 from placement.report import drawing, plots, style
 from tests.support.designs import four_macros, random_design
@@ -143,3 +145,17 @@ def test_a_long_title_ends_within_the_figure(title):
     box = figure.texts[0].get_window_extent()
     assert box.x1 <= figure.get_size_inches()[0] * figure.dpi
     assert (figure.texts[0].get_fontsize() < style.TITLE_SIZE) == (title != "short")
+
+
+def test_paths_have_the_colour_of_their_slack():
+    design = four_macros()
+    path = TimingPath(-90.0, "registers", "a", "b", "clock rising", (), ("a", "b"), (0.0, 1.0), (5, 35), (45, 45), 1.0)
+    mild = dataclasses.replace(path, slack=-10.0, y=(50, 50))
+    none = np.zeros(0)
+    timing = TimingEstimate(GroupSlack(2, 2, -90.0, -100.0), {}, (path, mild), none, none, none, 0.0, ())
+    figure = plots.plot_paths(design, design.initial, timing)
+    (lines,) = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
+    assert [segment.tolist() for segment in lines.get_segments()] == [[[5, 50], [35, 50]], [[5, 45], [35, 45]]]
+    assert lines.get_array().tolist() == [-10.0, -90.0]
+    worst, other = lines.to_rgba([-90.0, -10.0])
+    assert worst[0] < other[0] and worst[1] < other[1]  # dark red, and orange
