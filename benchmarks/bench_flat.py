@@ -1,11 +1,11 @@
 """Full evaluations of placements of an imported design: wirelengths, CPU seconds, memory; coloquinte's beside them.
 
-    python benchmarks/bench_flat.py DESIGN placement.plc other.def … [--near] [--published published.csv]
+    python benchmarks/bench_flat.py DESIGN placement.plc other.def … [--published published.csv]
 
 Printed for each placement: routed, legal and flat wirelength (µm), the share of the wires above capacity; the CPU
 seconds of the whole evaluation, of the spread cells (with the clusters that they begin in) and of the dense ones; the
 placer's iterations in both and their mean milliseconds. Where coloquinte is installed it places the cells, too, neither
-spread nor legalised. --near begins each placement but the first with the cells of the one before. With --published (a
+spread nor legalised. With --published (a
 CSV with the columns placer and routed_wirelength_um), Kendall's τ with the routed wirelength of a commercial flow.
 """
 
@@ -45,19 +45,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("design")
     parser.add_argument("placements", nargs="+")
-    parser.add_argument("--near", action="store_true")
     parser.add_argument("--published", type=Path)
     given = parser.parse_args()
     design, (flat, cluster) = load(given.design), read_flat_of(given.design)
     evaluator = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation)
-    table, routed, last, columns = [], {}, None, list(COLUMNS)
+    table, routed, columns = [], {}, list(COLUMNS)
     if is_installed():
         columns += ["coloquinte, µm", "overflow"]
     for name, placement in load_placements(given.placements, given.design, design).items():
         begun = time.process_time()
-        last = evaluator.evaluate(placement, near=last if given.near else None)
-        table.append(row(name, last, time.process_time() - begun))
-        routed[name] = last.route.routed_wirelength
+        found = evaluator.evaluate(placement)
+        table.append(row(name, found, time.process_time() - begun))
+        routed[name] = found.route.routed_wirelength
         if is_installed():
             theirs = coloquinte_scores(find(given.design).parent, design, placement)
             table[-1] += [f"{theirs['coloquinte_wirelength']:,.0f}", f"{theirs['coloquinte_overflow']:.2%}"]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache"
@@ -35,6 +36,10 @@ os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 
+
+# Property tests have no deadline: a loaded machine would pass it.
+hypothesis.settings.register_profile("placement", deadline=None)
+hypothesis.settings.load_profile("placement")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit it: tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)

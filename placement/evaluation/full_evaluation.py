@@ -136,7 +136,7 @@ class FullEvaluator:
 
     def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
         """The cells of `FullEvaluation.legal`; arguments and errors as of `place`."""
-        spread = self._evaluator.spread_in_clusters(placement, stopped=stopped)
+        spread = self._evaluator.shorter_spread(placement, stopped=stopped)
         return self._legalised(spread, self._evaluator.legalised(spread))
 
     def evaluate(

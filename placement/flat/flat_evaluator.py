@@ -1,7 +1,8 @@
 """The full evaluation of a macro placement: all standard cells placed around the macros, legalised and routed.
 
-Where cells begin decides on which side of the macros they end. So clusters are annealed around the macros first, and
-cells begin in these. The dense cells begin where the spread ones ended.
+Where cells begin decides on which side of the macros they end. So they begin twice, in clusters that are annealed
+around the macros and in the middle of the core, and the shorter result counts: on some placements either is longer by a
+tenth. The dense cells begin where the spread ones ended.
 """
 
 from __future__ import annotations
@@ -26,14 +27,12 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-STAGES = 2
-"""In which cells are placed: spread, then dense."""
-IN_CLUSTERS = {"growth": 1.015, "balance": 0.03}
+STAGES = 3
+"""In which cells are placed: spread from the clusters, spread from the middle, dense."""
+CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
 """Of `PlacerSettings`: cells keep to the clusters that they begin in, and have time to find their order."""
-COMPACTED = {"balance": 1e-3}
+COMPACT_BALANCE = 1e-3
 """Of `PlacerSettings`: spread cells move together in the order that they have."""
-NEIGHBOURING = {"growth": 1.04, "balance": 0.1}
-"""Of `PlacerSettings`: cells begin around nearly the same macros."""
 
 
 class FlatEvaluation(NamedTuple):
@@ -91,7 +90,6 @@ class FlatEvaluator:
         self,
         placement: Placement,
         *,
-        near: FlatEvaluation | None = None,
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatEvaluation:
@@ -99,8 +97,6 @@ class FlatEvaluator:
 
         Args:
             placement: of the clustered design; its hard macros are read.
-            near: the evaluation of a placement whose macros are little moved; its cells are where these begin, which is
-                quick. Cells then stay on the sides of the macros where they are.
             report: is called after every ten iterations with the number of the stage, less than `STAGES`, and its
                 progress.
             stopped: is called as often, but not while clusters are annealed, which takes seconds; once it returns True,
@@ -111,14 +107,8 @@ class FlatEvaluator:
         """
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        if near is None:
-            begin = spread = self.spread_in_clusters(placement, report=report, stopped=stopped)
-            second = COMPACTED
-        else:
-            begin, second = near.dense, NEIGHBOURING
-            place = functools.partial(self._spread, macros, NEIGHBOURING, report, stopped)
-            spread = _or_from_the_middle(place, near.spread.placement)
-        dense = _or_from_the_middle(functools.partial(self._dense, macros, second, report, stopped), begin.placement)
+        spread = self.shorter_spread(placement, report=report, stopped=stopped)
+        dense = self._dense(macros, report, stopped, spread.placement)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
@@ -140,21 +130,7 @@ class FlatEvaluator:
     def dense(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells as near to each other as they may be, from the middle of the core; arguments as of `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        return self._dense(macros, {}, None, stopped, None)
-
-    def spread_in_clusters(
-        self,
-        placement: Placement,
-        *,
-        report: Callable[[int, Progress], None] | None = None,
-        stopped: Callable[[], bool] | None = None,
-    ) -> CellPlacement:
-        """The spread cells of `evaluate`, whose arguments and errors it has."""
-        macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        start, seconds = self._in_clusters(placement)
-        place = functools.partial(self._spread, macros, IN_CLUSTERS, report, stopped)
-        found = _or_from_the_middle(place, start)
-        return found._replace(seconds=found.seconds + seconds)
+        return self._dense(macros, None, stopped, None)
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
@@ -163,40 +139,52 @@ class FlatEvaluator:
             self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
         )
 
-    def _spread(
+    def shorter_spread(
         self,
-        macros: Placement,
-        changes: dict[str, float],
-        report: Callable[[int, Progress], None] | None,
-        stopped: Callable[[], bool] | None,
-        start: Placement | None,
+        placement: Placement,
+        *,
+        report: Callable[[int, Progress], None] | None = None,
+        stopped: Callable[[], bool] | None = None,
     ) -> CellPlacement:
-        """`spread_cells`; `changes` are to the settings with which cells begin at `start`."""
-        attempts = [self._settings]
+        """The spread cells of `evaluate`, whose arguments and errors it has: the shorter of both starts.
+
+        Their seconds are those of both, with the clusters'.
+        """
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        spread = functools.partial(
+            spread_cells, self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, stopped=stopped
+        )
+        start, seconds = self._in_clusters(placement)
+        found: list[CellPlacement] = []
         if start is not None:
-            attempts = [self._with(changes), self._with({"growth": 1 + (self._settings.growth - 1) / 2})]
-        return spread_cells(
-            self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, attempts=attempts, start=start,
-            report=_numbered(report, 0), stopped=stopped,
-        )  # fmt: skip
+            with contextlib.suppress(DesignError):  # they diverge, or do not fit: then the middle says so
+                settings = [dataclasses.replace(self._settings, growth=CLUSTER_GROWTH, balance=CLUSTER_BALANCE)]
+                found.append(spread(attempts=settings, start=start, report=_numbered(report, 0)))
+        if not (found and stopped and stopped()):
+            settings = [self._settings, dataclasses.replace(self._settings, growth=1 + (self._settings.growth - 1) / 2)]
+            try:
+                found.append(spread(attempts=settings, report=_numbered(report, 1)))
+            except DesignError:
+                if not found:
+                    raise
+        best = min(found, key=lambda one: (not one.converged, one.wirelength))
+        return best._replace(seconds=seconds + sum(one.seconds for one in found))
 
     def _dense(
         self,
         macros: Placement,
-        changes: dict[str, float],
         report: Callable[[int, Progress], None] | None,
         stopped: Callable[[], bool] | None,
         start: Placement | None,
     ) -> CellPlacement:
-        """`place_cells`, as `_spread`."""
-        settings = self._settings if start is None else self._with(changes)
-        return place_cells(
-            self.flat.netlist, macros, self._core, settings=settings, start=start,
-            report=_numbered(report, 1), stopped=stopped,
-        )  # fmt: skip
-
-    def _with(self, changes: dict[str, float]) -> PlacerSettings:
-        return dataclasses.replace(self._settings, **changes)  # type: ignore[arg-type]
+        """`place_cells` from where spread cells are, or from the middle where there are none or they diverge."""
+        place = functools.partial(
+            place_cells, self.flat.netlist, macros, self._core, report=_numbered(report, 2), stopped=stopped
+        )
+        if start is not None:
+            with contextlib.suppress(DesignError):
+                return place(settings=dataclasses.replace(self._settings, balance=COMPACT_BALANCE), start=start)
+        return place(settings=self._settings)
 
     def _in_clusters(self, placement: Placement) -> tuple[Placement | None, float]:
         """The cells in their clusters, these annealed around the macros, and the seconds that took.
@@ -210,14 +198,6 @@ class FlatEvaluator:
             clusters = self._anneal(self._design, placement)
             found = cells_in_clusters(self.flat, self.cluster, self._design.netlist, clusters)
         return found, time.process_time() - begun
-
-
-def _or_from_the_middle(place: Callable[[Placement | None], CellPlacement], start: Placement | None) -> CellPlacement:
-    """Cells placed from `start`, or from the middle of the core where there is none or they diverge from it."""
-    if start is not None:
-        with contextlib.suppress(DesignError):
-            return place(start)
-    return place(None)
 
 
 def _numbered(report: Callable[[int, Progress], None] | None, number: int) -> Callable[[Progress], None] | None:

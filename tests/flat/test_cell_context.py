@@ -35,7 +35,7 @@ def made() -> tuple[FlatDesign, Design, Placement]:
     fixed = design.initial.fixed.copy()
     fixed[hard[0]] = True
     halo = design.constraints.halo.copy()
-    halo[hard[1]] = 1.0, 0.5
+    halo[hard[1]] = 1.0, 0.5, 0.75, 0.25
     whole = np.array([[0.0, 0.0, design.canvas.width, design.canvas.height]])
     constraints = dataclasses.replace(
         design.constraints, halo=halo, regions=(Region("all", whole, np.array([hard[2]])),)

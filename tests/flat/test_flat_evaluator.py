@@ -73,11 +73,13 @@ def recorded(monkeypatch: pytest.MonkeyPatch, result: CellPlacement, diverge: An
             raise DesignError("diverged")
         return result
 
-    def spread(*_: object, start: Placement | None, attempts: list[PlacerSettings], **__: object) -> CellPlacement:
+    def spread(
+        *_: object, attempts: list[PlacerSettings], start: Placement | None = None, **__: object
+    ) -> CellPlacement:
         begun.append(Begun(True, start, attempts[0]))
         return end()
 
-    def dense(*_: object, start: Placement | None, settings: PlacerSettings, **__: object) -> CellPlacement:
+    def dense(*_: object, settings: PlacerSettings, start: Placement | None = None, **__: object) -> CellPlacement:
         begun.append(Begun(False, start, settings))
         return end()
 
@@ -86,14 +88,15 @@ def recorded(monkeypatch: pytest.MonkeyPatch, result: CellPlacement, diverge: An
     return begun
 
 
-def test_spread_cells_begin_in_annealed_clusters_and_dense_ones_where_those_ended(
+def test_spread_cells_begin_in_annealed_clusters_and_the_middle_and_dense_ones_where_those_ended(
     imported: ImportedDesign, middle: CellPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = imported.design
     placed = anneal_for_full_evaluation(design, design.initial)
     begun = recorded(monkeypatch, middle)
     found = evaluator(imported, anneal=lambda *_: placed).evaluate(design.initial)
-    (_, start, settings), dense = begun
+    (_, start, settings), again, dense = begun
+    assert again.spread and again.start is None
     assert start is not None and settings.growth < PlacerSettings().growth
     assert not dense.spread and dense.start is middle.placement is found.dense.placement
     # Each cell begins within its cluster's soft macro as it was annealed.
@@ -124,6 +127,21 @@ def test_without_clusters_or_where_they_cannot_be_annealed_cells_begin_in_the_mi
     assert begun[0].settings == PlacerSettings()
 
 
+@pytest.mark.parametrize("shorter", ["clusters", "middle"])
+def test_the_shorter_spread_cells_count(
+    imported: ImportedDesign, middle: CellPlacement, shorter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = middle._replace(wirelength=1.1 * middle.wirelength)
+    recorded(monkeypatch, middle)
+
+    def spread(*_: object, start: Placement | None = None, **__: object) -> CellPlacement:
+        return middle if (start is None) == (shorter == "middle") else long
+
+    monkeypatch.setattr(flat_evaluator, "spread_cells", spread)
+    found = evaluator(imported, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
+    assert found.spread.wirelength == middle.wirelength
+
+
 def test_cells_that_diverge_begin_in_the_middle(
     imported: ImportedDesign, middle: CellPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,17 +153,6 @@ def test_cells_that_diverge_begin_in_the_middle(
     recorded(monkeypatch, middle, lambda _: True)
     with pytest.raises(DesignError, match="diverged"):
         evaluator(imported).evaluate(imported.design.initial)
-
-
-def test_begun_near_the_result_is_nearly_the_same_in_fewer_iterations(
-    imported: ImportedDesign, found: FlatEvaluation
-) -> None:
-    design = imported.design
-    hard = design.netlist.hard[:1]
-    moved = design.initial.moved(hard, design.initial.x[hard] + 1.0, design.initial.y[hard])
-    begun = evaluator(imported).evaluate(moved, near=found)
-    assert begun.route.routed_wirelength == pytest.approx(found.route.routed_wirelength, rel=0.02)
-    assert begun.spread.iterations < 0.6 * found.spread.iterations
 
 
 def test_what_does_not_fit_the_netlist_is_rejected(imported: ImportedDesign) -> None:

@@ -223,7 +223,7 @@ def test_the_page_gets_positions_sizes_and_halos_bit_by_bit(window: Window) -> N
     """The page snaps by them: what it rounds here would make legal positions illegal."""
     design = window.design
     netlist = dataclasses.replace(design.netlist, width=design.netlist.width / 3, height=design.netlist.height / 3)
-    halo = np.where(design.netlist.kind[:, None] == NodeKind.HARD, [0.1, 0.7], 0.0)
+    halo = np.where(design.netlist.kind[:, None] == NodeKind.HARD, [0.1, 0.7, 0.2, 0.3], 0.0)
     constraints = dataclasses.replace(design.constraints, halo=halo)
     placed = dataclasses.replace(design.initial, x=design.initial.x / 3)
     odd = Design("odd", netlist, design.canvas, placed, constraints=constraints)
@@ -234,5 +234,5 @@ def test_the_page_gets_positions_sizes_and_halos_bit_by_bit(window: Window) -> N
 
     for name in ("width", "height"):
         assert np.array_equal(unpacked(values["design"][name]), getattr(netlist, name))
-    assert np.array_equal(unpacked(values["design"]["halo"]).reshape(-1, 2), halo)
+    assert np.array_equal(unpacked(values["design"]["halo"]).reshape(-1, 4), halo)
     assert np.array_equal(unpacked(values["sessions"][0]["placement"]["x"]), placed.x)
