@@ -98,7 +98,7 @@ class Judge:
             found["wirelength_gap"] = found["wirelength"] / self._least - 1
         if self._cells:
             evaluation = self._evaluator.evaluate(placement, stopped=stopped)
-            metrics, cells = evaluation.metrics._asdict(), evaluation.placed.placement
+            metrics, cells = evaluation.metrics._asdict(), evaluation.legal.placement
             found |= {name: float(metrics[name]) for name in OF_CELLS}
             if drawn is not None:
                 evaluation.keep_drawn(drawn)

@@ -17,6 +17,7 @@ from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat.electrostatic import PlacerSettings, Progress
 from placement.flat.flat_evaluator import STAGES, FlatEvaluator
 from placement.flat.global_placement import CellPlacement
+from placement.flat.legalisation import LegalCells
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
@@ -83,12 +84,13 @@ class KeptCells(NamedTuple):
 class FullEvaluation(NamedTuple):
     """What the full evaluation of a placement found.
 
-    In `placed` the cells are as near to each other as they may be, which gives the flat wirelength; `route` is with the
-    cells spread as a flow leaves them, and legalised.
+    In `placed` the cells are as near to each other as they may be, which gives the flat wirelength; in `legal` they are
+    spread as a flow leaves them, and legalised, which gives `route`.
     """
 
     metrics: FullMetrics
     placed: PlacedCells
+    legal: PlacedCells
     route: RoutingEstimate
 
     def keep_drawn(self, path: Path) -> None:
@@ -132,13 +134,10 @@ class FullEvaluator:
         """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
         return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
-    def legalised(self, placed: PlacedCells) -> LegalisedCells:
-        """The cells of `place` or `spread` on sites of rows; as they are if the floorplan has no rows."""
-        legal = self._evaluator.legalised(placed.result)
-        if legal is None:
-            return LegalisedCells(placed, 0)
-        result = placed.result._replace(placement=legal.placement, wirelength=legal.wirelength)
-        return LegalisedCells(placed._replace(result=result), legal.without_place)
+    def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
+        """The cells of `FullEvaluation.legal`; arguments and errors as of `place`."""
+        spread = self._evaluator.shorter_spread(placement, stopped=stopped)
+        return self._legalised(spread, self._evaluator.legalised(spread))
 
     def evaluate(
         self,
@@ -169,7 +168,14 @@ class FullEvaluator:
             mean_displacement=legal.mean_displacement if legal else 0.0,
             most_displacement=legal.most_displacement if legal else 0.0,
         )
-        return FullEvaluation(metrics, self._placed(dense), route)
+        return FullEvaluation(metrics, self._placed(dense), self._legalised(spread, legal).cells, route)
+
+    def _legalised(self, spread: CellPlacement, legal: LegalCells | None) -> LegalisedCells:
+        """Spread cells on sites of rows; as they are if the floorplan has no rows."""
+        if legal is None:
+            return LegalisedCells(self._placed(spread), 0)
+        result = spread._replace(placement=legal.placement, wirelength=legal.wirelength)
+        return LegalisedCells(self._placed(result), legal.without_place)
 
     def _placed(self, result: CellPlacement) -> PlacedCells:
         return PlacedCells(self._evaluator.flat, self._evaluator.cluster, result)

@@ -80,7 +80,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
-        metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.placed.placement
+        metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.legal.placement
     if timer is not None:
         placed = timer.cells(placement) if cells is None else cells
         paths = DRAWN_PATHS if config.draws_plots else LISTED_PATHS

@@ -33,7 +33,7 @@ from placement.evaluation.placements import (
     write_results,
 )
 from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
-from placement.evaluation.timing_search import rounds_table, search_with_timing
+from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
@@ -45,7 +45,7 @@ from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:  # JAX takes seconds to import
-    from placement.evaluation.full_evaluation import FullEvaluator, PlacedCells
+    from placement.evaluation.full_evaluation import FullEvaluator
 
 STOPPED = "stopped before its time was spent; the same command resumes from here"
 MOST_SAMPLES = 4
@@ -80,28 +80,19 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             console.print(f"{len(found)} of {config.candidates} candidates: {STOPPED}", soft_wrap=True)
         if not found:
             raise KeyboardInterrupt
-        best, table = found[0], candidates_table(found)
+        best, table = found[0], candidates_table(found, timed=config.timing > 0)
         described |= {"candidate": best.number, "candidates": len(found)}
         metrics = _measured(design, best.placement, config)
         if not stopped.is_set():
             from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
 
             assert config.design is not None
-            full = evaluate_fully(config.design, design, best.placement, console).metrics
-            metrics = dataclasses.replace(metrics, full=full)
-    elif config.timing > 0:
-        with Interruption() as interruption, progress_bars(console, "") as (bar,):
-            watch = Watch(
-                folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
-            )
-            timed = search_with_timing(design, starts, config, watch=watch)
-        if timed is None:
-            raise KeyboardInterrupt
-        best, table = timed.result, rounds_table(timed)
-        metrics = _measured(design, best.placement, config)
-        described |= {"timing": config.timing, "round": timed.chosen}
-        if not best.finished:
-            console.print(STOPPED)
+            full = evaluate_fully(config.design, design, best.placement, console)
+            metrics = dataclasses.replace(metrics, full=full.metrics)
+            if (timer := _timer(config, design)) is not None:
+                metrics = dataclasses.replace(
+                    metrics, timing=timer.evaluate(best.placement, cells=full.legal.placement)
+                )
     else:
         with Interruption() as interruption, progress_bars(console, "") as (bar,):
             best = result = search(
@@ -238,9 +229,10 @@ def moves_table(result: SearchResult) -> Table:
 class Candidate(NamedTuple):
     """A search's result, a placement of the clustered design.
 
-    `flat_wirelength` (µm, half perimeters) is with all cells placed by `FullEvaluator.spread`, and legalised; `spread`
-    says whether they converged, `without_place` how many cells have no place. `beyond_tracks` is in µm of wire that the
-    tracks do not hold, by the nets' boxes on gcells of 10 µm.
+    `flat_wirelength` (µm, half perimeters) is with the cells of `FullEvaluator.legal`; `spread` says whether they
+    converged, `without_place` how many cells have no place. `beyond_tracks` is in µm of wire that the tracks do not
+    hold, by the nets' boxes on gcells of 10 µm. `wns` and `tns` (ps, at most 0) and `failing` (endpoints) are of these
+    cells, where slack counts.
     """
 
     number: int
@@ -253,6 +245,9 @@ class Candidate(NamedTuple):
     without_place: int
     beyond_tracks: float
     placement: Placement
+    wns: float = 0.0
+    tns: float = 0.0
+    failing: int = 0
 
     @property
     def score(self) -> float:
@@ -278,7 +273,7 @@ def find_best(
     from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
     assert config.design is not None
-    evaluator = FullEvaluator(config.design, design)
+    evaluator, timer = FullEvaluator(config.design, design), _timer(config, design)
     seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
     record = _Record(folder, design, search_identity(design, [], **_identity(config)))
     waiting = [number for number in range(config.candidates) if number not in record.found]
@@ -291,7 +286,8 @@ def find_best(
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
             try:
-                found = _find(number, design, starts, config, evaluator=evaluator, watch=watch, seed=seeds[number])
+                tools: dict[str, Any] = {"evaluator": evaluator, "timer": timer, "watch": watch, "seed": seeds[number]}
+                found = _find(number, design, starts, config, **tools)
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():
@@ -307,22 +303,41 @@ def find_best(
                 stopped.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-    return ranked(record.found.values())
+    return ranked(record.found.values(), config.timing)
 
 
-def ranked(found: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, the best first: those whose cells spread and find a place, then by their score."""
-    return sorted(found, key=lambda one: (not one.spread, one.without_place > 0, one.score, one.number))
+def _timer(config: SearchConfig, design: Design) -> PlacementTimer | None:
+    """None where slack does not count; raises DesignError where it does and the design has no timing."""
+    assert config.design is not None
+    return PlacementTimer(config.design, design) if config.timing > 0 else None
 
 
-def candidates_table(found: Sequence[Candidate]) -> Table:
-    """The candidates, the best first."""
+def ranked(found: Iterable[Candidate], timing: float = 0.0) -> list[Candidate]:
+    """The candidates, the best first: those whose cells spread and find a place, then by their score.
+
+    With `timing`, to the score is added so many times the negative slack, both relative to the mean of all candidates.
+    """
+    candidates = list(found)
+    score, slack = (sum(each) / max(1, len(candidates)) or 1.0 for each in (
+        [one.score for one in candidates], [one.tns for one in candidates]
+    ))  # fmt: skip
+
+    def rank(one: Candidate) -> tuple[bool, bool, float, int]:
+        return not one.spread, one.without_place > 0, one.score / score + timing * one.tns / slack, one.number
+
+    return sorted(candidates, key=rank)
+
+
+def candidates_table(found: Sequence[Candidate], *, timed: bool = False) -> Table:
+    """The candidates, the best first; with their slack if they are `timed`."""
     rows = []
     for one in found:
         wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
-        figures = f"{one.cost:.5f}", wires, str(one.without_place), f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
-        rows.append([str(one.number), one.start, *figures])
-    columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", "CPU-s")
+        slack = (f"{one.wns:,.0f}", f"{one.tns:,.0f}", f"{one.failing:,}") if timed else ()
+        figures = f"{one.cost:.5f}", wires, str(one.without_place), f"{one.beyond_tracks:,.0f}"
+        rows.append([str(one.number), one.start, *figures, *slack, f"{one.seconds:,.0f}"])
+    slack = ("wns, ps", "tns, ps", "failing") if timed else ()
+    columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", *slack, "CPU-s")
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -333,6 +348,7 @@ def _find(
     config: SearchConfig,
     *,
     evaluator: FullEvaluator,
+    timer: PlacementTimer | None,
     watch: Watch,
     seed: int,
 ) -> Candidate:
@@ -341,14 +357,14 @@ def _find(
 
     budget: dict[str, Any] = {"seconds": config.time, "moves": config.moves, "seed": seed, "watch": watch}
     anneal, weights, stopped = config.anneal, config.weights, watch.stopped
-    found: list[tuple[str, Placement, PlacedCells, float, int]] = []
+    found: list[tuple[str, Placement, float, int]] = []
     if config.chosen_method == "mixed_size":
         assert config.design is not None
         start = mixed_size_start(config.design, design, anneal, weights=weights, seed=seed, stopped=stopped)
         placed = evaluator.spread(start.placement, stopped=stopped)
         if stopped():  # its cells are not where they would end
             raise KeyboardInterrupt
-        found.append((f"{start.name}, not refined", start.placement, placed, 0.0, 0))
+        found.append((f"{start.name}, not refined", start.placement, 0.0, 0))
         placement, result = refine_among_cells(design, start.placement, placed, anneal, **budget)
         name = start.name
     else:
@@ -356,22 +372,27 @@ def _find(
         name, placement = result.start, result.placement
     if not result.finished:
         raise KeyboardInterrupt
-    found.append((name, placement, evaluator.spread(placement, stopped=stopped), result.seconds, result.moves))
+    found.append((name, placement, result.seconds, result.moves))
     candidates = []
-    for name, placement, placed, seconds, moves in found:
-        cost, (cells, without_place) = (
-            compute_costs(design, placement, weights=weights).total,
-            evaluator.legalised(placed),
-        )
+    for name, placement, seconds, moves in found:
+        cost = compute_costs(design, placement, weights=weights).total
+        cells, without_place = evaluator.legal(placement, stopped=stopped)
+        if stopped():  # its cells are not where they would end
+            raise KeyboardInterrupt
         figures = cells.result.wirelength, cells.result.converged, without_place, wire_beyond_tracks(design, cells)
-        candidates.append(Candidate(number, name, cost, seconds, moves, *figures, placement))
-    return ranked(candidates)[0]
+        one = Candidate(number, name, cost, seconds, moves, *figures, placement)
+        if timer is not None:
+            slack = timer.evaluate(placement, cells=cells.placement, paths=0)
+            one = one._replace(wns=slack.wns, tns=slack.tns, failing=slack.total.failing)
+        candidates.append(one)
+    return ranked(candidates, config.timing)[0]
 
 
 def _identity(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
-    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
+    timed = {"timed": True} if config.timing > 0 else {}
+    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins, **timed}
 
 
 class _Record:

@@ -107,7 +107,7 @@ class FlatEvaluator:
         """
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        spread, seconds = self._shorter_spread(placement, macros, report, stopped)
+        spread = self.shorter_spread(placement, report=report, stopped=stopped)
         dense = self._dense(macros, report, stopped, spread.placement)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
@@ -116,7 +116,7 @@ class FlatEvaluator:
         ]
         return FlatEvaluation(
             dense,
-            spread._replace(seconds=seconds),
+            spread,
             legal,
             routes[-1],
             routes[0],
@@ -139,14 +139,18 @@ class FlatEvaluator:
             self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
         )
 
-    def _shorter_spread(
+    def shorter_spread(
         self,
         placement: Placement,
-        macros: Placement,
-        report: Callable[[int, Progress], None] | None,
-        stopped: Callable[[], bool] | None,
-    ) -> tuple[CellPlacement, float]:
-        """The shorter of the spread cells of both starts, and the CPU seconds of both with the clusters'."""
+        *,
+        report: Callable[[int, Progress], None] | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> CellPlacement:
+        """The spread cells of `evaluate`, whose arguments and errors it has: the shorter of both starts.
+
+        Their seconds are those of both, with the clusters'.
+        """
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
         spread = functools.partial(
             spread_cells, self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, stopped=stopped
         )
@@ -164,7 +168,7 @@ class FlatEvaluator:
                 if not found:
                     raise
         best = min(found, key=lambda one: (not one.converged, one.wirelength))
-        return best, seconds + sum(one.seconds for one in found)
+        return best._replace(seconds=seconds + sum(one.seconds for one in found))
 
     def _dense(
         self,

@@ -6,6 +6,7 @@ Axis legend: P pins, N nodes of the flat netlist. Lengths in µm, times in ps.
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from typing import Any
 
@@ -24,8 +25,6 @@ end in a port."""
 
 LISTED_PATHS = 10
 """Worst paths that are listed."""
-
-_AT_LIMIT = 1e-5  # of a limit, by which float32 may miss it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +110,7 @@ class TimingEstimate:
 
 
 class TimingEvaluator:
-    """Times placements of one design.
+    """Times placements of one design, in several threads if need be.
 
     Args:
         timing: pins, library and constraints, of `flat`.
@@ -140,6 +139,7 @@ class TimingEvaluator:
         except ValueError as error:
             raise DesignError(f"{flat.name}: a damaged timing netlist ({error}): import the design again") from None
         self.facts: dict[str, Any] = self._graph.facts()
+        self._lock = threading.Lock()  # the graph has one set of delays
         self._tags = tag_arrays(timing, flat, self._graph, self.facts)
         self.notices = (*self._graph_notices(), *self._tags.notices)
 
@@ -174,8 +174,9 @@ class TimingEvaluator:
             raise DesignError(f"{len(lost):,} cells and macros have no position, the first being {name!r}")
         begun = time.process_time()
         x, y = self.places(placement)
-        self._price(x, y)
-        found = self._graph.analyse(**self._tags.arrays, worst=paths)
+        with self._lock:
+            self._price(x, y)
+            found = self._graph.analyse(**self._tags.arrays, worst=paths)
         groups = self._groups(found["start"], found["end"])
         slack = found["end_slack"]
         present = [(name, groups == number) for number, name in enumerate(GROUPS) if (groups == number).any()]
@@ -195,42 +196,11 @@ class TimingEvaluator:
             notices=tuple(notices),
         )
 
-    def slack_per_um(self, placement: Placement, *, margin: float, softness: float) -> np.ndarray:
-        """float32 [P]: ps of total negative slack that each µm of the wire to each pin costs.
-
-        The wire delays what is behind it, and loads its driver, unless that is at its limit. A load is shared by the
-        wires of the net that are on failing paths; that it slows the cells behind its sinks, too, is left out.
-
-        Args:
-            placement: of the flat netlist, with all cells.
-            margin: ps; endpoints with slack count less the more they have, and with this much not at all.
-            softness: ps, above 0: of several signals at a cell, one that arrives so much before the latest counts by
-                1/e of it.
-        """
-        self._price(*self.places(placement))
-        found = self._graph.analyse(**self._tags.arrays, worst=0, margin=margin, softness=softness)
-        wires, wire, load = self.timing.wires, found["wire_flow"], found["load_flow"]
-        net = np.repeat(np.arange(len(self.timing.net_start) - 1), np.diff(self.timing.net_start))
-        through = np.bincount(net, wire, len(load))
-        load = np.where(self._at_limit(), 0.0, load)
-        each = np.divide(load, through, out=np.zeros_like(through), where=through > 0)
-        result: np.ndarray = wire * (wires.delay_per_um + wires.capacitance_per_um * each[net]).astype(np.float32)
-        return result
-
-    def _at_limit(self) -> np.ndarray:
-        """Bool [nets]: whose driver's load is at the limit from which on the wire is repeated."""
-        timing, driver = self.timing, self.facts["net_driver"]
-        library_pin = np.where(driver >= 0, timing.library_pin[driver], -1)
-        own = np.where(library_pin >= 0, timing.library.max_capacitance[library_pin], 0.0)
-        most = np.minimum(timing.wires.most_load, np.where(own > 0, own, np.inf))
-        found = self._graph.delays()
-        result: np.ndarray = np.maximum(found["load_rise"], found["load_fall"]) >= most * (1 - _AT_LIMIT)
-        return result
-
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
         """A placement's delays of wires (`wire`, ps, [P]) and loads of nets (`load_rise`, `load_fall`, fF)."""
-        self._price(*self.places(placement))
-        found: dict[str, np.ndarray] = self._graph.delays()
+        with self._lock:
+            self._price(*self.places(placement))
+            found: dict[str, np.ndarray] = self._graph.delays()
         return found
 
     def _price(self, x: np.ndarray, y: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from placement.netlist.flat_design import FlatDesign, read_flat, write_flat
 from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, read_chip
 from placement.netlist.macro_arrays import ArraySetting
 from placement.netlist.timing_netlist import TIMING_NAME, TimingNetlist, WireModel, read_timing, write_timing
-from tests.support.small_timing import DEF, LEF, LIBERTY, SDC, VERILOG, arc
+from tests.support.small_timing import DEF, LEF, LIBERTY, SDC, VERILOG
 
 WIRES = WireModel(0.1, 0.1, 1.0, 1e9, 10.0, 100.0, 4.0, "BUF", "by hand")
 CLOCK = "create_clock -name clock -period 200 [get_ports clk]\n"
@@ -368,67 +368,3 @@ def test_slacks_are_those_of_opensta(tmp_path: Path, capsys: pytest.CaptureFixtu
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("endpoints:"))
     assert "6 ours, 6 OpenSTA's, 6 of both; τ 1.0000" in line
     assert float(line.partition("most ")[2].split()[0]) < 0.05
-
-
-def test_what_a_um_of_wire_costs_by_hand(tmp_path: Path) -> None:
-    timing, flat = chip(tmp_path, sdc=SDC.replace("period 200", "period 60").replace("0.25 * $period", "50"))
-    evaluator = TimingEvaluator(timing, flat)
-    name = [timing.pin_name(pin, flat) for pin in range(len(timing.instance))]
-    slope = dict(zip(name, evaluator.slack_per_um(flat.placement, margin=0.0, softness=1.0).tolist(), strict=True))
-    # ram/D[1] and out keep their time; the inverters are before second/D and ram/D[0]. Of each µm the wire takes 0.1 ps
-    # and its 0.1 fF what small_timing.DELAY says of the driver, shared by the wires of one net.
-    of_first, of_one, of_two = 0.1 * 1.0 * 2, 0.1 * 0.5 * 2, 0.1 * 0.5 * 2
-    assert {pin: value for pin, value in slope.items() if value} == pytest.approx({
-        "first/D": 0.1, "one/A": 0.2 + of_first, "two/A": 0.2 + of_one, "second/D": 0.1 + of_two / 2,
-        "ram/D[0]": 0.1 + of_two / 2, "third/D": 0.1,
-    }, rel=1e-3)  # fmt: skip
-    left = EXPECTED["ram/D[1]"] - 140
-    slope = dict(zip(name, evaluator.slack_per_um(flat.placement, margin=2 * left, softness=1.0).tolist(), strict=True))
-    assert slope["ram/D[1]"] == pytest.approx(0.5 * (0.1 + 0.1 * 1.0), rel=1e-3)
-
-
-def test_a_driver_at_its_limit_is_not_slowed_by_its_wires(tmp_path: Path) -> None:
-    timing, flat = chip(tmp_path, sdc=SDC.replace("period 200", "period 60").replace("0.25 * $period", "50"))
-    limited = dataclasses.replace(timing, wires=dataclasses.replace(WIRES, most_load=8.0))
-    slope = TimingEvaluator(limited, flat).slack_per_um(flat.placement, margin=0.0, softness=1.0)
-    slopes = {timing.pin_name(pin, flat): float(value) for pin, value in enumerate(slope)}
-    # first/Q and two/Y drive more than 8 fF, one/Y 2.8.
-    assert slopes["one/A"] == pytest.approx(0.2, rel=1e-3) and slopes["second/D"] == pytest.approx(0.1, rel=1e-3)
-    assert slopes["two/A"] == pytest.approx(0.2 + 0.1 * 0.5 * 2, rel=1e-3)
-
-
-def test_what_a_um_costs_is_the_derivative_of_the_negative_slack(tmp_path: Path) -> None:
-    timing, flat = chip(tmp_path, sdc=SDC.replace("period 200", "period 60").replace("0.25 * $period", "50"))
-    limited = dataclasses.replace(timing, wires=dataclasses.replace(WIRES, most_load=1.0))
-    evaluator = TimingEvaluator(limited, flat)
-    slope = evaluator.slack_per_um(flat.placement, margin=0.0, softness=1e-3)
-    x, y = evaluator.places(flat.placement)
-    driver = evaluator.facts["driver"]
-    far = np.where(driver >= 0, np.abs(x - x[driver]) + np.abs(y - y[driver]), 0)
-    slower = dataclasses.replace(limited, wires=dataclasses.replace(limited.wires, delay_per_um=0.11))
-    lost = timed(limited, flat).tns - timed(slower, flat).tns
-    assert 0.1 * float((slope * far).sum()) == pytest.approx(lost, rel=1e-3)
-
-
-def test_of_two_signals_the_earlier_one_counts_less(tmp_path: Path) -> None:
-    inputs = " ".join(f"pin ({pin}) {{ direction : input; capacitance : 1; }}" for pin in "AB")
-    arcs = " ".join(arc("BUF", pin, "positive_unate") for pin in "AB")
-    two = f"cell (TWO) {{ {inputs} pin (Y) {{ direction : output; {arcs} }} }}\n"
-    lef = LEF.replace("MACRO BUF", "MACRO TWO\nCLASS CORE ;\nSIZE 1 BY 2 ;\n" + "".join(
-        f"PIN {pin} DIRECTION {way} ; PORT LAYER M1 ; RECT 0.4 0.9 0.6 1.1 ; END END {pin}\n"
-        for pin, way in (("A", "INPUT"), ("B", "INPUT"), ("Y", "OUTPUT"))
-    ) + "END TWO\nMACRO BUF", 1)  # fmt: skip
-    timing, flat = chip(
-        tmp_path,
-        verilog=VERILOG.replace("INV two (.A(b), .Y(c))", "TWO two (.A(a), .B(b), .Y(c))"),
-        liberty=LIBERTY.replace("cell (INV)", two + "cell (INV)"),
-        lef=lef,
-        def_text=DEF.replace("two INV", "two TWO"),
-        sdc=SDC.replace("period 200", "period 60"),
-    )
-    pin = {timing.pin_name(pin, flat): pin for pin in range(len(timing.instance))}
-    limited = dataclasses.replace(timing, wires=dataclasses.replace(WIRES, most_load=1.0))
-    slack = TimingEvaluator(limited, flat).evaluate(flat.placement).slack
-    apart = float(slack[pin["two/A"]] - slack[pin["two/B"]])
-    slope = TimingEvaluator(limited, flat).slack_per_um(flat.placement, margin=0.0, softness=apart)
-    assert apart > 1 and slope[pin["two/A"]] / slope[pin["two/B"]] == pytest.approx(np.exp(-1), rel=1e-3)

@@ -138,12 +138,10 @@ class TimingGraph {
 
   nb::dict analyse(Integers launch_vertex, Integers launch_tag, Floats launch_time, Integers port_pin, Integers port_edge,
                    Floats port_delay, Floats capture, Integers group, Masks plain, Masks inverted, Floats edge_time,
-                   Floats edge_offset, Floats period, Integers tag_of_edge, std::int32_t tags, std::int32_t groups, std::int32_t worst,
-                   float margin, float softness) {
+                   Floats edge_offset, Floats period, Integers tag_of_edge, std::int32_t tags, std::int32_t groups, std::int32_t worst) {
     const auto pins = static_cast<std::size_t>(graph_->pins());
     const auto edges = static_cast<std::int32_t>(edge_time.size());
     require(delays_.wire.size() == pins, "price the wires first");
-    require(margin >= 0 && softness >= 0, "margin and softness must be at least 0");
     require(launch_tag.size() == launch_vertex.size() && launch_time.size() == launch_vertex.size(), "launches");
     require(port_edge.size() == port_pin.size() && port_delay.size() == 2 * port_pin.size(), "checks of ports");
     require(tags >= 0 && groups > 0 && edges % 2 == 0 && edges <= 64, "at most 32 clocks");
@@ -172,17 +170,7 @@ class TimingGraph {
       nb::gil_scoped_release release;
       found = std::make_unique<timing::Analysis>(library_, *graph_, delays_, constraints);
     }
-    nb::dict to = result(*found, worst);
-    if (softness > 0) {
-      std::vector<float> weight;
-      for (const timing::Endpoint& one : found->endpoints) {
-        weight.push_back(one.slack <= 0 ? 1.0F : margin > 0 ? std::max(0.0F, 1.0F - one.slack / margin) : 0.0F);
-      }
-      timing::Analysis::Flow flow = found->flow(weight, softness);
-      to["wire_flow"] = owned(std::move(flow.wire));
-      to["load_flow"] = owned(std::move(flow.load));
-    }
-    return to;
+    return result(*found, worst);
   }
 
   nb::dict facts() const {
@@ -268,7 +256,7 @@ void bind_timing(nb::module_& m) {
       .def("delays", &TimingGraph::delays)
       .def("analyse", &TimingGraph::analyse, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
            "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a, "period"_a, "tag_of_edge"_a,
-           "tags"_a, "groups"_a, "worst"_a, "margin"_a = 0.0F, "softness"_a = 0.0F);
+           "tags"_a, "groups"_a, "worst"_a);
 }
 
 }  // namespace placement::flat

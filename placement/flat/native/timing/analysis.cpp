@@ -8,7 +8,6 @@ namespace placement::flat::timing {
 namespace {
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
-constexpr float kLoadStep = 0.05F;  // of a load, for a delay's derivative
 constexpr int kMostRounds = 10;  // of latches that lend time to each other
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
@@ -217,51 +216,6 @@ std::vector<std::int32_t> Analysis::path(const Endpoint& end) const {
   }
   std::reverse(vertices.begin(), vertices.end());
   return vertices;
-}
-
-Analysis::Flow Analysis::flow(const std::vector<float>& weight, float softness) const {
-  Flow result{std::vector<float>(at(graph_.pins()), 0.0F), std::vector<float>(delays_.load[0].size(), 0.0F)};
-  std::vector<float> flow, share;
-  for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
-    const Times& times = times_[at(tag)];
-    flow.assign(at(2 * graph_.pins()), 0.0F);
-    for (std::size_t i = 0; i < endpoints.size(); ++i) {
-      if (endpoints[i].tag == tag) flow[at(endpoints[i].pin)] += weight[i];
-    }
-    for (auto one = graph_.order.rbegin(); one != graph_.order.rend(); ++one) {
-      const std::int32_t pin = *one, driver = graph_.driver[at(pin)];
-      if (graph_.is_register_clock[at(pin)]) continue;
-      for (std::int64_t vertex = 2 * static_cast<std::int64_t>(pin); vertex < 2 * static_cast<std::int64_t>(pin) + 2; ++vertex) {
-        const float here = flow[at(vertex)], latest = times.arrival[at(vertex)];
-        if (here <= 0 || times.start[at(vertex)] == vertex) continue;
-        if (driver >= 0) {
-          result.wire[at(pin)] += here;
-          flow[at(2 * static_cast<std::int64_t>(driver) + (vertex & 1))] += here;
-        }
-        const std::int32_t begin = graph_.edge_start[at(vertex)], end = graph_.edge_start[at(vertex + 1)];
-        share.assign(at(end - begin), 0.0F);
-        float sum = 0;
-        for (std::int32_t edge = begin; edge < end; ++edge) {
-          const std::int32_t from = graph_.edges[at(edge)].from;
-          if (from < 0 || times.arrival[at(from)] == -kNever) continue;
-          const float early = latest - times.arrival[at(from)] - delays_.edge[at(edge)];
-          sum += share[at(edge - begin)] = std::exp(-early / softness);
-        }
-        const std::int32_t net = graph_.net[at(pin)];
-        const float load = delays_.load[vertex & 1][at(net)], less = load * (1 - kLoadStep);
-        for (std::int32_t edge = begin; edge < end && sum > 0; ++edge) {
-          if (share[at(edge - begin)] <= 0) continue;
-          const Edge& one = graph_.edges[at(edge)];
-          const float part = here * share[at(edge - begin)] / sum;
-          flow[at(one.from)] += part;
-          if (load <= 0) continue;
-          const float slope = (delays_.edge[at(edge)] - library_.look_up(one.delay_table, delays_.slew[at(one.from)], less)) / (load - less);
-          result.load[at(net)] += part * std::max(slope, 0.0F);
-        }
-      }
-    }
-  }
-  return result;
 }
 
 }  // namespace placement::flat::timing

@@ -55,14 +55,6 @@ class Analysis {
 
   // The vertices of the worst path to an endpoint, from its startpoint.
   std::vector<std::int32_t> path(const Endpoint& end) const;
-  // What the slacks of `endpoints`, in a sum weighted by `weight` (one for each), lose with each ps of a wire and each fF
-  // of a load. The latest of several signals counts softly: one that arrives `softness` ps (above 0) earlier counts by
-  // 1/e of it. That a load also slows the cells behind its sinks is left out.
-  struct Flow {
-    std::vector<float> wire;  // [pins], weighted endpoints behind the wire to each
-    std::vector<float> load;  // [nets], ps per fF
-  };
-  Flow flow(const std::vector<float>& weight, float softness) const;
   float arrival_at(std::int32_t tag, std::int32_t vertex) const { return times_[static_cast<std::size_t>(tag)].arrival[static_cast<std::size_t>(vertex)]; }
 
  private:
