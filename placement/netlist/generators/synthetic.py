@@ -37,11 +37,12 @@ class SyntheticDesigns:
 
     Example:
         >>> with placement.make_pool(placement.SyntheticDesigns(macros=(6, 12)), num_envs=4) as pool:
-        ...     numbers = [pool.reset()[0]["design"].tolist() for _ in range(2)]
-        >>> numbers
-        [[0, 1, 2, 3], [4, 5, 6, 7]]
-        >>> [design.name for design in placement.SyntheticDesigns(split="validation", count=2)]
-        ['validation_0_0', 'validation_0_1']
+        ...     first, second = (pool.reset()[0] for _ in range(2))
+        >>> first["design"].tolist(), second["design"].tolist()
+        ([0, 1, 2, 3], [4, 5, 6, 7])
+        >>> first, second = placement.SyntheticDesigns(split="validation", count=2)
+        >>> first.name, second.name
+        ('validation_0_0', 'validation_0_1')
 
     Raises:
         ValueError: a range is empty or below 1, or `split`, `count` or `episodes_per_design` is none.
