@@ -13,13 +13,13 @@ for run in \
   "train -m preset=test ppo.iterations=1 seed=1" \
   "search toy6 --moves 10000" \
   "--help" \
-  "compare --help" \
+  "dataset --help" \
   "benchmark --help" \
   "evaluate design=toy6 placement=run/best.plc json=true" \
   "sample checkpoint=run samples=2 plots=false" \
   "sample checkpoint=base design=toy6 samples=2 plots=false" \
   "legalise design=toy6 spacing=1" \
-  "compare design=toy6 placers=random,anneal time=0.2 seeds=1" \
+  "benchmark design=toy6 placers=random,search time=5 seeds=1" \
   "benchmark smoke designs=toy6 placers=greedy@1 seeds=1 plots=false" \
   "describe toy6" \
   "view toy6 --out viewed.plc" \
