@@ -103,8 +103,8 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
     for suite, version, split, group in _groups(results):
         title = f"{suite}, version {version}, {split}" if version else suite
         lines += [f"## {title}", "", *_about(suite, split, group), ""]
-        if said := _said(group):
-            lines += [said, ""]
+        if findings := _findings(group):
+            lines += [findings, ""]
         if notes is not None:
             if note := notes.get(f"{suite}-{version}"):
                 lines += [note, ""]
@@ -136,7 +136,7 @@ def _pictures(results: Results) -> list[str]:
     return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
 
 
-def _said(results: Results) -> str:
+def _findings(results: Results) -> str:
     """In words: the best placer by the headline, by how much, and how many runs failed."""
     metric = headline(results)
     rows = board(results, metric)

@@ -127,7 +127,7 @@ def is_complete(result: Mapping[str, Any] | None, judge: Judge) -> bool:
 
 
 def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event) -> Result | None:
-    """Runs a job and keeps its result; None if it was stopped. A result that lacks scores is judged again, not run."""
+    """Runs a job and keeps its result; None if it was stopped. A result with missing scores is only rescored."""
     result = job.known()
     if result is None:
         result = _placed(job, config, design, stopped)

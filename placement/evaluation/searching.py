@@ -286,8 +286,9 @@ def find_best(
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
             try:
-                tools: dict[str, Any] = {"evaluator": evaluator, "timer": timer, "watch": watch, "seed": seeds[number]}
-                found = _find(number, design, starts, config, **tools)
+                found = _find(
+                    number, design, starts, config, evaluator=evaluator, timer=timer, watch=watch, seed=seeds[number]
+                )
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():

@@ -202,8 +202,8 @@ class SearchConfig(AnnealSettings, PlacementSettings):
         moves: moves per thread instead of time, for reproducible results
         candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
             designs)
-        timing: share of the wirelength that a like share of the negative slack is worth in the choice among
-            candidates, as 0.07, for designs that were imported with liberty and sdc; 0: slack does not count
+        timing: weight of negative slack against wirelength in the choice among candidates, for example 0.07, for
+            designs that were imported with liberty and sdc; 0: slack does not count
     """
 
     method: Literal["refine", "anneal", "mixed_size"] | None = None

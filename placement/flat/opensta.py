@@ -166,8 +166,8 @@ class OpenSta:
         lines = log.read_text(errors="replace").strip().splitlines()
         errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
         if done.returncode or not (folder / "ends.txt").is_file():
-            said = (errors or lines or ["it wrote nothing"])[-1]
-            raise DesignError(f"{self._program}: ended with status {done.returncode}: {said}")
+            message = (errors or lines or ["it wrote nothing"])[-1]
+            raise DesignError(f"{self._program}: ended with status {done.returncode}: {message}")
         return errors
 
 

@@ -1,4 +1,4 @@
-"""`macro-placement benchmark` on built-in designs, with programs that stand in for external placers."""
+"""`macro-placement benchmark` on built-in designs, with stand-ins for external placers."""
 
 from __future__ import annotations
 
