@@ -226,7 +226,7 @@ class Constraints:
         return repr(plain).encode()
 
     def _halo_values(self) -> list[list[float]]:
-        """As before version 0.4 where opposite sides are equal."""
+        """Across and up where opposite sides of all halos are equal, so that earlier fingerprints hold."""
         is_even = bool((self.halo[:, :2] == self.halo[:, 2:]).all())
         return (self.halo[:, :2] if is_even else self.halo).tolist()
 

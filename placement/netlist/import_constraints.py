@@ -191,8 +191,8 @@ def _channel(
 ) -> tuple[float, float]:
     if settings.channel is not None:
         return settings.channel
-    channel, said = channel_for_straps(flat, halo)
-    notices += said
+    channel, reasons = channel_for_straps(flat, halo)
+    notices += reasons
     return channel
 
 

@@ -75,9 +75,9 @@ def opensta_rows(found: OpenStaTiming) -> Iterator[tuple[str, str, str]]:
         f"ns; ours with loads unlimited {ours.tns / 1000:,.1f}; {found.seconds:.1f} CPU seconds",
     )
     yield (
-        "  of both",
+        "common endpoints",
         f"{found.common:,}",
-        f"endpoints, whose slacks differ by {found.median_difference:,.2f} ps in the median",
+        f"whose slacks differ by {found.median_difference:,.2f} ps in the median",
     )
 
 
