@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import integers
 
 from placement.flat.timing import TimingEstimate, TimingEvaluator
-from placement.netlist.design import Orientation
+from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign, read_flat, write_flat
 from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, read_chip
@@ -226,6 +228,60 @@ def test_a_latch_lends_time(tmp_path: Path, delay: str, at_latch: float, leaves:
     found = ends(timing, flat, timed(timing, flat))
     assert found["l/D"] == pytest.approx(at_latch, abs=1e-3)
     assert found["second/D"] == pytest.approx(200 - 15 - (leaves + 0.1 * (30 + 8)), abs=1e-3)
+
+
+def random_logic(seed: int, latches: int) -> tuple[str, str]:
+    """Verilog and DEF of registers, a memory and inverters behind random drivers; the pins of INVs make no loop."""
+    random = np.random.default_rng(seed)
+    cells = [("DFF", f"f{number}") for number in range(8)] + [("LATCH", f"l{number}") for number in range(latches)]
+    driven = [f"{name}_q" for _, name in cells] + ["data[0]", "data[1]", "in"]
+    lines = []
+    for number in range(40):
+        lines.append(f"INV i{number} (.A({random.choice(driven)}), .Y(i{number}_q));")
+        driven.append(f"i{number}_q")
+    for master, name in cells:
+        clock = "CK" if master == "DFF" else "G"
+        lines.append(f"{master} {name} (.{clock}(clk), .D({random.choice(driven)}), .Q({name}_q));")
+    lines.append(f"RAM ram (.CK(clk), .D({{{random.choice(driven)}, {random.choice(driven)}}}), .Q(data));")
+    lines.append(f"assign out = {random.choice(driven)};")
+    wires = " ".join(f"wire {name};" for name in driven[:-41] if name[0] in "fl") + " wire [1:0] data;"
+    wires += " ".join(f" wire i{number}_q;" for number in range(40))
+    cells += [("INV", f"i{number}") for number in range(40)] + [("RAM", "ram")]
+    placed = "".join(f"- {name} {master} ;\n" for master, name in cells)
+    head, _, rest = DEF.partition("COMPONENTS 6 ;\n")
+    components = f"COMPONENTS {len(cells)} ;\n{placed}END COMPONENTS{rest.partition('END COMPONENTS')[2]}"
+    return f"module chip (input clk, input in, output out); {wires} {' '.join(lines)} endmodule", head + components
+
+
+@pytest.mark.parametrize("latches", [0, 3])
+@given(seed=integers(0, 2**32 - 1))
+@settings(max_examples=5, deadline=None)
+def test_an_update_finds_what_a_full_pass_finds(
+    tmp_path_factory: pytest.TempPathFactory, latches: int, seed: int
+) -> None:
+    verilog, def_text = random_logic(seed, latches)
+    timing, flat = chip(
+        tmp_path_factory.mktemp("random"), verilog=verilog, def_text=def_text, liberty=LATCH, lef=LATCH_LEF,
+        sdc=SDC.replace("period 200", "period 90") + "set_false_path -from [get_cells f1] -to [get_cells f2]\n",
+    )  # fmt: skip
+    timing = dataclasses.replace(timing, wires=dataclasses.replace(WIRES, most_load=7.0))
+    updated, full = TimingEvaluator(timing, flat), TimingEvaluator(timing, flat)
+    random = np.random.default_rng(seed)
+    movable = np.flatnonzero(flat.netlist.kind != NodeKind.PORT)
+    placement = flat.placement.moved(movable, random.uniform(0, 40, len(movable)), random.uniform(0, 30, len(movable)))
+    for _ in range(6):
+        nodes = random.choice(movable, random.integers(1, 4), replace=False)
+        orientation = placement.orientation.copy()
+        orientation[nodes] = random.integers(0, 8)
+        x, y = random.uniform(0, 40, len(nodes)), random.uniform(0, 30, len(nodes))
+        placement = dataclasses.replace(placement.moved(nodes, x, y), orientation=orientation)
+        found, expected = updated.update(placement), full.evaluate(placement)
+        for name in ("slack", "endpoint", "slack_at_end"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert (found.paths, found.total, found.groups) == (expected.paths, expected.total, expected.groups)
+        delays = full.delays(placement)
+        if random.random() < 0.2:  # asks for delays, and so begins anew
+            np.testing.assert_array_equal(updated.delays(placement)["wire"], delays["wire"])
 
 
 def test_loops_are_cut_and_said(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ Graph::Graph(const Library& library, const Netlist& netlist) {
   find_drivers(library, netlist);
   add_arcs(library, netlist);
   sort();
+  list_out();
 }
 
 void Graph::find_drivers(const Library& library, const Netlist& netlist) {
@@ -166,6 +167,24 @@ void Graph::sort() {
         state[at(below)] = 1;
         stack.emplace_back(below, edge_start[at(2 * below)]);
       }
+    }
+  }
+}
+
+void Graph::list_out() {
+  rank.resize(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place) rank[at(order[place])] = static_cast<std::int32_t>(place);
+  out_start.assign(edge_start.size(), 0);
+  for (const Edge& edge : edges) {
+    if (edge.from >= 0) ++out_start[at(edge.from + 1)];
+  }
+  std::partial_sum(out_start.begin(), out_start.end(), out_start.begin());
+  out.resize(at(out_start.back()));
+  std::vector<std::int32_t> place(out_start.begin(), out_start.end() - 1);
+  for (std::int32_t vertex = 0; vertex < 2 * pins(); ++vertex) {
+    for (std::int32_t edge = edge_start[at(vertex)]; edge < edge_start[at(vertex + 1)]; ++edge) {
+      const std::int32_t from = edges[at(edge)].from;
+      if (from >= 0) out[at(place[at(from)]++)] = {vertex, edge};
     }
   }
 }

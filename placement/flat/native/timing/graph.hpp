@@ -51,9 +51,16 @@ class Graph {
   std::vector<std::int32_t> driver;  // [pins], the pin that drives this one through a wire; -1: none, or it drives
   std::vector<std::int32_t> net_driver;  // [nets]; -1: none
   std::vector<std::int32_t> order;       // all pins, each behind those that it depends on
+  std::vector<std::int32_t> rank;        // [pins], their places in `order`
   // Edges into vertex v: edge_start[v] to edge_start[v+1].
   std::vector<std::int32_t> edge_start;
   std::vector<Edge> edges;
+  // Edges out of vertex v: out_start[v] to out_start[v+1] of `out`, without those that are cut.
+  struct Out {
+    std::int32_t to, edge;  // vertex, place in `edges`
+  };
+  std::vector<std::int32_t> out_start;
+  std::vector<Out> out;
   std::vector<Check> checks;
   std::vector<Passage> passages;
   std::vector<std::int8_t> is_register_clock;  // [pins], edges of the clock begin there
@@ -71,6 +78,7 @@ class Graph {
   void find_drivers(const Library& library, const Netlist& netlist);
   void add_arcs(const Library& library, const Netlist& netlist);
   void sort();
+  void list_out();
 };
 
 }  // namespace placement::flat::timing
