@@ -238,8 +238,7 @@ class TimingEvaluator:
 
     def _groups(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """The group of paths between vertices (int [·] each), as its place in `GROUPS`."""
-        kind = self.flat.netlist.kind[self.timing.node]
-        begins, ends = kind[start // 2], kind[end // 2]
+        begins, ends = (self.flat.netlist.kind[self.timing.node[vertex // 2]] for vertex in (start, end))
         return np.select(
             [(begins == NodeKind.PORT) | (ends == NodeKind.PORT), begins == NodeKind.HARD, ends == NodeKind.HARD],
             [3, 1, 2],

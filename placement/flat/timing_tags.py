@@ -55,7 +55,8 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS} are analysed")
     finder = _Finder(timing, flat)
     sources = [(pin, number) for number, clock in enumerate(clocks) for pin in finder.pins(clock.sources)]
-    plain, inverted = graph.clocks([pin for pin, _ in sources], [number for _, number in sources])
+    is_generated = [clocks[number].is_generated for _, number in sources]
+    plain, inverted = graph.clocks([pin for pin, _ in sources], [number for _, number in sources], is_generated)
     register_clocks = np.flatnonzero(facts["is_register_clock"])
     reached = (plain | inverted)[register_clocks] != 0
     if not reached.any():

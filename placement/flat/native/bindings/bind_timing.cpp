@@ -119,11 +119,12 @@ class TimingGraph {
         netlist_(netlist_columns_.view(library_)),
         graph_(std::make_unique<timing::Graph>(library_, netlist_)) {}
 
-  nb::tuple clocks(const std::vector<std::int32_t>& pin, const std::vector<std::int32_t>& clock) const {
-    require(pin.size() == clock.size(), "one clock for each source");
+  nb::tuple clocks(const std::vector<std::int32_t>& pin, const std::vector<std::int32_t>& clock,
+                   const std::vector<bool>& is_generated) const {
+    require(pin.size() == clock.size() && pin.size() == is_generated.size(), "one clock for each source");
     for (const std::int32_t one : pin) require(one >= 0 && one < graph_->pins(), "sources of clocks");
     std::vector<std::uint32_t> plain, inverted;
-    graph_->spread_clocks(pin, clock, plain, inverted);
+    graph_->spread_clocks(pin, clock, is_generated, plain, inverted);
     return nb::make_tuple(owned(std::move(plain)), owned(std::move(inverted)));
   }
 
@@ -233,8 +234,6 @@ class TimingGraph {
  private:
   nb::dict result(const timing::Analysis& found, std::int32_t worst) const {
     nb::dict to;
-    to["arrival"] = owned(found.arrival);
-    to["required"] = owned(found.required);
     to["slack"] = owned(found.slack);
     to["has_settled"] = found.has_settled;
     std::vector<std::int32_t> vertex, start, tag;
@@ -291,7 +290,7 @@ void bind_timing(nb::module_& m) {
       .def(nb::init<const nb::dict&, Integers, Integers, Integers, Bytes, Integers>(), "library"_a, nb::kw_only(), "cell"_a,
            "instance"_a, "library_pin"_a, "port"_a, "net_start"_a)
       .def("facts", &TimingGraph::facts)
-      .def("clocks", &TimingGraph::clocks, "pin"_a, "clock"_a)
+      .def("clocks", &TimingGraph::clocks, "pin"_a, "clock"_a, "is_generated"_a)
       .def("constrain", &TimingGraph::constrain, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
            "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a,
            "period"_a, "tag_of_edge"_a, "slew_at"_a, "tags"_a, "groups"_a)

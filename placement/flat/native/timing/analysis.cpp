@@ -54,8 +54,6 @@ void Analysis::run() {
   has_settled = graph_.passages.empty();
   for (int round = 0; round < kMostRounds && !has_settled; ++round) has_settled = !borrow();
   worst_.resize(count);
-  arrival.resize(count);
-  required.resize(count);
   slack.resize(count);
   for (auto pin = graph_.order.rbegin(); pin != graph_.order.rend(); ++pin) require(*pin);
   list_ends();
@@ -220,8 +218,7 @@ bool Analysis::require(std::int32_t pin) {
   const bool drives = graph_.net_driver[at(net)] == pin;
   bool has_changed = false;
   worst_[at(pin)] = {-1, -1, -1, kNever};
-  arrival[at(pin)] = -kNever;
-  required[at(pin)] = slack[at(pin)] = kNever;
+  slack[at(pin)] = kNever;
   for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
     Times& times = times_[at(tag)];
     float* const limits = &times.required[at(2 * static_cast<std::int64_t>(pin))];
@@ -242,10 +239,7 @@ bool Analysis::require(std::int32_t pin) {
       }
       has_changed |= limits[falls] != before[falls];
       const float time = times.arrival[at(vertex)];
-      if (time == -kNever || limits[falls] - time >= slack[at(pin)]) continue;
-      slack[at(pin)] = limits[falls] - time;
-      arrival[at(pin)] = time;
-      required[at(pin)] = limits[falls];
+      if (time != -kNever) slack[at(pin)] = std::min(slack[at(pin)], limits[falls] - time);
     }
   }
   return has_changed;

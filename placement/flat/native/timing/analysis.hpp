@@ -58,9 +58,9 @@ class Analysis {
   bool require(std::int32_t pin);
   void list_ends();
 
-  std::vector<float> arrival, required, slack;  // [pins], of the worst path through each; slack infinite: none
-  std::vector<Endpoint> endpoints;              // those with a path, in the order of their pins
-  bool has_settled = true;                      // false where the time that latches borrow still grew
+  std::vector<float> slack;         // [pins], of the worst path through each; infinite: none
+  std::vector<Endpoint> endpoints;  // those with a path, in the order of their pins
+  bool has_settled = true;          // false where the time that latches borrow still grew
 
   // The vertices of the worst path to an endpoint, from its startpoint.
   std::vector<std::int32_t> path(const Endpoint& end) const;

@@ -190,14 +190,17 @@ void Graph::list_out() {
 }
 
 void Graph::spread_clocks(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& clock,
-                          std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const {
+                          const std::vector<bool>& is_generated, std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const {
   plain.assign(at(pins()), 0);
   inverted.assign(at(pins()), 0);
+  std::vector<std::int8_t> ends(at(pins()), 0);
   for (std::size_t one = 0; one < source.size(); ++one) {
     if (clock[one] < 0 || clock[one] >= 32) throw std::invalid_argument("timing: at most 32 clocks");
     plain[at(source[one])] |= 1U << clock[one];
+    if (is_generated[one]) ends[at(source[one])] = 1;
   }
   for (const std::int32_t pin : order) {
+    if (ends[at(pin)]) continue;
     if (const std::int32_t from = driver[at(pin)]; from >= 0) {
       plain[at(pin)] |= plain[at(from)];
       inverted[at(pin)] |= inverted[at(from)];

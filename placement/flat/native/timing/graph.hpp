@@ -70,9 +70,9 @@ class Graph {
   std::int64_t undriven_nets = 0, multiply_driven_nets = 0;
 
   // For each pin a mask of the clocks that reach it through wires and combinational cells, not inverted and inverted.
-  // `source` and `clock` are pins and numbers of clocks below 32.
+  // `source` and `clock` are pins and numbers of clocks below 32. Where a clock is generated, the others end.
   void spread_clocks(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& clock,
-                     std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const;
+                     const std::vector<bool>& is_generated, std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const;
 
  private:
   void find_drivers(const Library& library, const Netlist& netlist);
