@@ -171,6 +171,57 @@ def test_two_clocks_are_aligned(tmp_path: Path) -> None:
     assert ends(timing, flat, timed(timing, flat))["out"] == pytest.approx(100 - 30 - (20 + 0.2 * 9.5), abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("options", "period", "from_clock", "to_clock"),
+    [
+        ("-divide_by 2", 400, 200, 200),
+        ("-divide_by 2 -invert", 400, 200, 200),
+        ("-divide_by 3", 600, 200, 200),
+        ("-multiply_by 2", 100, 100, 100),
+        ("-invert", 200, 100, 100),
+    ],
+)
+def test_a_generated_clock(tmp_path: Path, options: str, period: float, from_clock: float, to_clock: float) -> None:
+    """From and to registers of the master, and between two of its own; OpenSTA 2.0.17 agrees on all three."""
+    verilog = VERILOG.replace(
+        "DFF second (.CK(clk)",
+        "wire nq, half, d; DFF div (.CK(clk), .D(nq), .Q(half)); INV inv (.A(half), .Y(nq)); "
+        "DFF fourth (.CK(half), .D(out), .Q(d)); DFF fifth (.CK(clk), .D(d), .Q()); DFF second (.CK(half)",
+    )
+    places = {"div DFF": "0 10000", "inv INV": "5000 10000", "fourth DFF": "20000 12000", "fifth DFF": "9000 12000"}
+    placed = "".join(f"- {cell} + PLACED ( {place} ) N ;\n" for cell, place in places.items())
+    command = f"create_generated_clock -name half -source [get_ports clk] {options} [get_pins div/Q]\n"
+    timing, flat = chip(
+        tmp_path,
+        verilog=verilog,
+        sdc=SDC + command,
+        def_text=DEF.replace("COMPONENTS 6 ;", f"COMPONENTS 10 ;\n{placed}"),
+    )
+    found = ends(timing, flat, timed(timing, flat))
+    # The generated clock has no uncertainty.
+    assert found["second/D"] == pytest.approx(EXPECTED["second/D"] + 5 + from_clock - 200, abs=1e-3)
+    at_fourth = 20 + (3 + 0.1 * (19.5 + 4)) + 0.1 * (10 + 4)
+    assert found["fourth/D"] == pytest.approx(period - 15 - at_fourth, abs=1e-3)
+    assert found["fifth/D"] == pytest.approx(to_clock - 5 - 15 - (20 + 3 + 0.2 * 11), abs=1e-3)
+
+
+def test_the_master_ends_where_a_clock_is_generated(tmp_path: Path) -> None:
+    verilog = VERILOG.replace("DFF second (.CK(clk)", "wire g; BUF b (.A(clk), .Y(g)); DFF second (.CK(g)")
+    timing, flat = chip(
+        tmp_path, verilog=verilog,
+        def_text=DEF.replace("COMPONENTS 6 ;", "COMPONENTS 7 ;\n- b BUF + PLACED ( 0 10000 ) N ;"),
+        sdc=SDC + "create_generated_clock -name slow -source [get_pins b/A] -divide_by 2 [get_pins b/Y]\n"
+        "set_multicycle_path 2 -to slow\n",
+        lef=LEF.replace("MACRO DFF", "MACRO BUF\nCLASS CORE ;\nSIZE 1 BY 2 ;\n" + "".join(
+            f"PIN {pin} DIRECTION {way} ; PORT LAYER M1 ; RECT 0.4 0.9 0.6 1.1 ; END END {pin}\n"
+            for pin, way in (("A", "INPUT"), ("Y", "OUTPUT"))
+        ) + "END BUF\nMACRO DFF"),
+    )  # fmt: skip
+    found = ends(timing, flat, timed(timing, flat))
+    assert found["second/D"] == pytest.approx(EXPECTED["second/D"] + 5 + 400, abs=1e-3)
+    assert found["ram/D[1]"] == pytest.approx(EXPECTED["ram/D[1]"], abs=1e-3)
+
+
 def test_an_inverted_clock_captures_half_a_period_earlier(tmp_path: Path) -> None:
     verilog = VERILOG.replace("DFF second (.CK(clk)", "wire nclk; INV i (.A(clk), .Y(nclk)); DFF second (.CK(nclk)")
     timing, flat = chip(tmp_path, verilog=verilog, def_text=DEF.replace(

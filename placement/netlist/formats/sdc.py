@@ -209,28 +209,36 @@ class _Reader:
         return [Object("clock", name)]
 
     def create_generated_clock(self, given: _Arguments, line: int) -> Value:
+        if given.unknown:
+            self.note("generated clocks that are left out, because of an option", line, given.unknown[0])
+            return ""
         sources = self.named(flat(given.rest), line, ("port", "pin"))
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
-        factors = {}
-        for option in ("-divide_by", "-multiply_by"):
-            factor = self.number(given.one(option) or "1", line, f"{option} of {_GENERATED}")
-            if factor != int(factor) or factor < 1:
-                raise self.error(line, f"{_GENERATED}: {option} {factor:g} must be a whole number of at least 1")
-            factors[option] = int(factor)
+        factors = {option: self._factor(given, option, line) for option in ("-divide_by", "-multiply_by")}
+        if min(factors.values()) > 1:
+            raise self.error(line, f"clock {name!r}: give either -divide_by or -multiply_by")
         master = self._master(given, line)
-        if given.unknown or not sources or master is None:
-            if master is None:
-                self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
-            elif given.unknown:
-                self.note("generated clocks that are left out, because of an option", line, name)
+        if not sources:
+            return ""  # that nothing matches was noted
+        if master is None:
+            self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
             return ""
-        rise, fall = _divided(master, factors["-divide_by"])
-        rise, fall = rise / factors["-multiply_by"], fall / factors["-multiply_by"]
-        period = master.period * factors["-divide_by"] / factors["-multiply_by"]
+        divisor, ratio = factors["-divide_by"], factors["-divide_by"] / factors["-multiply_by"]
+        rise, fall, period = master.rise * ratio, master.fall * ratio, master.period * ratio
+        if fall < rise:
+            fall += period
+        if divisor > 1 and divisor & (divisor - 1) == 0:  # a divider that toggles with the master's rising edge
+            rise, fall = master.rise, master.rise + divisor // 2 * master.period
         if "-invert" in given.flags:
-            rise, fall = fall, rise + period
+            rise, fall = fall, rise
         self.clocks[name] = Clock(name, period, rise % period, fall % period, tuple(sources), is_generated=True)
         return [Object("clock", name)]
+
+    def _factor(self, given: _Arguments, option: str, line: int) -> int:
+        factor = self.number(given.one(option) or "1", line, f"{option} of {_GENERATED}")
+        if factor != int(factor) or factor < 1:
+            raise self.error(line, f"{_GENERATED}: {option} {factor:g} must be a whole number of at least 1")
+        return int(factor)
 
     def _master(self, given: _Arguments, line: int) -> Clock | None:
         """The clock that a generated one is made from: as named, or that of its -source, or the only one there is."""
@@ -386,14 +394,6 @@ class _Reader:
             return [Object("pin", f"{one}/{name}") for one in owners for name in _Names(pins_of(one)).matching(pin)]
         names = {"port": self.ports, "cell": self.cells}.get(kind) or _Names(list(self.clocks))
         return [Object(kind, name) for name in names.matching(pattern)]
-
-
-def _divided(master: Clock, divisor: int) -> tuple[float, float]:
-    """The rising and the falling edge: every so manieth rising one of the master if the divisor is a power of two."""
-    width = (master.fall - master.rise) % master.period
-    if divisor > 1 and divisor & (divisor - 1) == 0:
-        return master.rise, master.rise + divisor // 2 * master.period
-    return master.rise * divisor, (master.rise + width) * divisor
 
 
 class _Names:

@@ -155,8 +155,8 @@ class Services:
     """What a window gets from other packages: what can be done to a placement, and other formats to save it in by name.
 
     The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
-    netlist's standard cells, routing tracks and timing are read when they are needed. Commands read the design's constraints
-    from `constraints_path`.
+    netlist's standard cells, routing tracks and timing are read when they are needed. Commands read the design's
+    constraints from `constraints_path`.
     """
 
     actions: Sequence[Action] = ()
