@@ -13,7 +13,7 @@ from rich.console import Console
 from placement.flat.correspondence import cells_in_clusters, clustered_nodes, macros_on_flat
 from placement.flat.opensta import OpenSta
 from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingEvaluator, TimingPath
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import read_flat
 from placement.netlist.load import clusters_or_none, find
@@ -59,7 +59,9 @@ class PlacementTimer:
     def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
         """ps, the worst slack at the pins of each hard macro that has a constrained path, by its node."""
         worst = np.full(self._flat.netlist.num_nodes, np.inf)
-        np.minimum.at(worst, self._evaluator.timing.node, found.slack)
+        node = self._evaluator.timing.node
+        pins = np.flatnonzero(self._flat.netlist.kind[node] == NodeKind.HARD)
+        np.minimum.at(worst, node[pins], found.slack[pins])
         hard, nodes = worst[self._flat.netlist.hard], clustered_nodes(self._flat, self._design.netlist)
         has_slack = np.isfinite(hard)
         return dict(zip(nodes[has_slack].tolist(), hard[has_slack].tolist(), strict=True))

@@ -138,7 +138,7 @@ def session_values(session: Session) -> dict[str, Any]:
 def timing_values(design: Design, found: TimingEstimate, macros: Mapping[int, float]) -> dict[str, Any]:
     """An estimate with the worst slack (ps) of hard macros by their nodes, as the page draws it."""
     node_of = {name: node for node, name in enumerate(design.netlist.names)}
-    counts, edges = np.histogram(found.slack_at_end, bins=BINS) if len(found.slack_at_end) else ([], [])
+    counts, edges = np.histogram(found.slack_at_end, bins=BINS)
     paths = [
         {
             "slack": path.slack,
@@ -155,7 +155,7 @@ def timing_values(design: Design, found: TimingEstimate, macros: Mapping[int, fl
         "tns": found.tns,
         "endpoints": found.total.endpoints,
         "failing": found.total.failing,
-        "histogram": {"counts": list(map(int, counts)), "edges": list(map(float, edges))},
+        "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
         "paths": paths,
         "macros": {str(node): slack for node, slack in macros.items()},
     }

@@ -66,6 +66,7 @@ export function slackColour(colours, { macros, worst }, node) {
 
 // The worst paths from pin to pin, the worst of them above the others.
 export function paintPaths({ context, colours, viewport }, { paths, worst }) {
+  context.globalAlpha *= 0.6;
   for (const { x, y, slack } of paths.toReversed()) {
     context.beginPath();
     x.forEach((px, at) => context[at ? "lineTo" : "moveTo"](...viewport.toScreen(px, y[at])));
@@ -73,4 +74,5 @@ export function paintPaths({ context, colours, viewport }, { paths, worst }) {
     context.lineWidth = slack < 0 ? 0.6 + (1.4 * slack) / worst : 0.8;
     context.stroke();
   }
+  context.globalAlpha /= 0.6;
 }
