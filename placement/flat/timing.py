@@ -168,7 +168,7 @@ class TimingEvaluator:
         """The timing of a placement of the flat netlist, with its worst paths.
 
         Raises:
-            DesignError: a node has no position.
+            DesignError: a node has no position; no constrained path ends anywhere.
         """
         return self._time(placement, paths, update=False)
 
@@ -176,7 +176,7 @@ class TimingEvaluator:
         """As `evaluate`, and equal to it, but only what the nodes that have moved since the last call change is timed.
 
         Raises:
-            DesignError: a node has no position.
+            DesignError: a node has no position; no constrained path ends anywhere.
         """
         return self._time(placement, paths, update=True)
 
@@ -206,7 +206,7 @@ class TimingEvaluator:
         present = [(name, groups == number) for number, name in enumerate(GROUPS) if (groups == number).any()]
         notices = list(self.notices)
         if not len(slack):
-            notices.append("no constrained path ends anywhere: there is no slack")
+            raise DesignError(f"{self.flat.name}: no constrained path ends anywhere: there is no slack")
         if not found["has_settled"]:
             notices.append("latches lend time to each other in a circle: their slack is that of ten rounds")
         return TimingEstimate(

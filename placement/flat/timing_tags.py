@@ -60,6 +60,10 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     register_clocks = np.flatnonzero(facts["is_register_clock"])
     reached = (plain | inverted)[register_clocks] != 0
     if not reached.any():
+        if not len(register_clocks):
+            raise DesignError(
+                f"{flat.name}: no register is in the Liberty files, with an arc from its clock: no path begins"
+            )
         names = ", ".join(clock.name for clock in clocks)
         raise DesignError(f"{flat.name}: no register is reached by a clock ({names}): the SDC file's sources are wrong")
     clock_pins = np.union1d(register_clocks, facts["check_clock"])

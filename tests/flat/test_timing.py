@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from placement.netlist.flat_design import FlatDesign, read_flat, write_flat
 from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, read_chip
 from placement.netlist.macro_arrays import ArraySetting
 from placement.netlist.timing_netlist import TIMING_NAME, TimingNetlist, WireModel, read_timing, write_timing
-from tests.support.small_timing import DEF, LEF, LIBERTY, SDC, VERILOG
+from tests.support.small_timing import DEF, LEF, LIBERTY, SDC, VERILOG, arc, check
 
 WIRES = WireModel(0.1, 0.1, 1.0, 1e9, 10.0, 100.0, 4.0, "BUF", "by hand")
 CLOCK = "create_clock -name clock -period 200 [get_ports clk]\n"
@@ -150,7 +151,6 @@ def test_a_heavy_net_is_taken_as_buffered(tmp_path: Path) -> None:
         ("set_false_path -from first/CK", {"second/D": None, "ram/D[0]": None, "ram/D[1]": None}),
         ("set_false_path -to [get_cells ram]", {"ram/D[0]": None, "ram/D[1]": None}),
         ("set_false_path -from [get_cells first] -to ram/D[1]", {"ram/D[1]": None}),
-        ("set_false_path -from clock -to clock", dict.fromkeys(EXPECTED)),
         ("set_multicycle_path 3 -to second/D", {"second/D": 400.0}),
         ("set_multicycle_path 2 -from ram/CK", {"third/D": 200.0}),
         ("set_false_path -from in", {"first/D": None}),
@@ -351,11 +351,32 @@ def test_loops_are_cut_and_said(tmp_path: Path) -> None:
         ("", "chip: no clock is defined"),
         ("create_clock -name v -period 5", r"chip: no register is reached by a clock \(v\)"),
         ("create_clock -name v -period 5 [get_ports in]", r"chip: no register is reached by a clock \(v\)"),
+        (SDC + "set_false_path -from clock -to clock", "chip: no constrained path ends anywhere"),
     ],
 )
 def test_without_a_clock_there_is_no_slack(tmp_path: Path, sdc: str, message: str) -> None:
     with pytest.raises(DesignError, match=message):
-        TimingEvaluator(*chip(tmp_path, sdc=sdc))
+        timed(*chip(tmp_path, sdc=sdc))
+
+
+def test_a_library_of_another_technology_is_rejected(tmp_path: Path) -> None:
+    renamed = re.sub(r"cell \((INV|DFF|RAM)\)", r"cell (\1_X1)", LIBERTY)
+    with pytest.raises(DesignError, match=r"chip\.lib: the Liberty files have none of the design's 3 masters, as "):
+        chip(tmp_path, liberty=renamed)
+
+
+def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> None:
+    without_check = LIBERTY.replace(f"capacitance : 3; {check('CK')}", "capacitance : 3;")
+    timing, flat = chip(tmp_path, liberty=without_check)
+    assert timing.notices[-1].endswith("1 masters with a clock have no setup check: no path ends there: DFF")
+    assert "second/D" not in ends(timing, flat, timed(timing, flat))
+    without_arc = LIBERTY.replace(arc("DFF", "CK", "non_unate", "rising_edge"), "")
+    assert chip(tmp_path, liberty=without_arc)[0].notices[-1].endswith("from it: no path begins there: DFF")
+    timing, flat = chip(tmp_path, liberty=LIBERTY.replace("pin (CK)", "pin (CP)").replace('"CK"', '"CP"'))
+    assert "2 pins are unknown to the Liberty files" in timing.notices[-1]
+    assert timing.notices[-1].endswith(": DFF/CK, RAM/CK")
+    with pytest.raises(DesignError, match="no register is in the Liberty files"):
+        timed(timing, flat)
 
 
 def test_a_clock_that_reaches_nothing_is_said(tmp_path: Path) -> None:
@@ -372,6 +393,8 @@ def test_registers_without_a_clock_are_said(tmp_path: Path) -> None:
 def test_a_period_in_another_unit_is_said(tmp_path: Path) -> None:
     timing, _ = chip(tmp_path, sdc=CLOCK.replace("200", "0.2"))
     assert "clock 'clock' has a period of 0.2 ps, less than the 20 ps of the fastest register" in timing.notices[-1]
+    timing, _ = chip(tmp_path, sdc="set_units -time ns\n" + CLOCK.replace("200", "201"))
+    assert "a period of 201000 ps, over 10,000 times more than the 20 ps of the fastest register" in timing.notices[-1]
 
 
 def test_masters_without_timing_are_said(tmp_path: Path) -> None:
