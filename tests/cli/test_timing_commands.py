@@ -21,7 +21,7 @@ def imported(folder: Path, *words: str) -> int:
     }.items():
         (folder / name).write_text(text)
     files = [word for name in ("lef", "def") for word in (f"--{name}", str(folder / f"chip.{name}"))]
-    files += ["--verilog", str(folder / "chip.v"), "--columns", "2", "--rows", "2", "--parts", "2"]
+    files += ["--verilog", str(folder / "chip.v"), "--columns", "2", "--rows", "2", "--clusters", "2"]
     return main(["import", *files, "--out", str(folder / "chip"), *words])
 
 
