@@ -18,11 +18,14 @@ import numpy as np
 
 from placement.flat.cell_blockages import without_cell_blockages
 from placement.flat.correspondence import cells_in_clusters, core_of, macros_on_flat
+from placement.flat.critical_wires import with_critical_wires
 from placement.flat.electrostatic import PlacerSettings, Progress
 from placement.flat.global_placement import CellPlacement, cell_utilization, place_cells, spread_cells
 from placement.flat.legalisation import LegalCells, legalise_cells
+from placement.flat.problem import half_perimeter
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.flat.row_area import within_rows
+from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -65,6 +68,7 @@ class FlatEvaluator:
         anneal: anneals its soft macros around the hard ones, for cells to begin there; it may raise DesignError. None:
             they begin in the middle of the core.
         settings: of the placer.
+        timing: of the flat design; its critical paths pull their spread cells together. None: wires alone count.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or the clusters are of another
@@ -79,7 +83,9 @@ class FlatEvaluator:
         *,
         anneal: Callable[[Design, Placement], Placement] | None = None,
         settings: PlacerSettings | None = None,
+        timing: TimingEvaluator | None = None,
     ) -> None:
+        self._timing = timing
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
         self._core = without_cell_blockages(within_rows(core_of(flat, design), flat.floorplan.rows), flat)
         self._settings = settings or PlacerSettings()
@@ -109,6 +115,7 @@ class FlatEvaluator:
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         spread = self.shorter_spread(placement, report=report, stopped=stopped)
         dense = self._dense(macros, report, stopped, spread.placement)
+        spread = self.timing_driven(spread, stopped=stopped)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
@@ -169,6 +176,26 @@ class FlatEvaluator:
                     raise
         best = min(found, key=lambda one: (not one.converged, one.wirelength))
         return best._replace(seconds=seconds + sum(one.seconds for one in found))
+
+    def timing_driven(self, cells: CellPlacement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
+        """Spread cells, spread again from where they are with the wires of critical paths pulling.
+
+        The cells themselves where there is no timing, or they do not converge so. Raises DesignError where a node has
+        no position.
+        """
+        if self._timing is None or (stopped and stopped()):
+            return cells
+        netlist = with_critical_wires(self._timing, cells.placement)
+        settings = dataclasses.replace(self._settings, growth=CLUSTER_GROWTH, balance=CLUSTER_BALANCE)
+        with contextlib.suppress(DesignError):
+            found = spread_cells(
+                netlist, cells.placement, self._core, channel=self._design.own_pdn_channel, attempts=[settings],
+                start=cells.placement, stopped=stopped,
+            )  # fmt: skip
+            if found.converged:
+                wirelength = half_perimeter(self.flat.netlist, found.placement)
+                return found._replace(wirelength=wirelength, seconds=cells.seconds + found.seconds)
+        return cells
 
     def _dense(
         self,
