@@ -1,12 +1,12 @@
-"""Candidates among which slack decides beside one search of equal CPU time: wirelength, overflow and negative slack.
+"""Timing-driven cells and the choice among candidates, judged by wirelength, overflow and negative slack.
 
     python benchmarks/bench_timing_search.py DESIGN --out FOLDER [--seconds 40] [--candidates 4] [--sta sta]
 
-The design was imported with Liberty and SDC files. One search has `--seconds`; its periods are then scaled so that its
-worst path misses the clock by `--missed`. The candidates have the same seconds for their searches, for placing and for
-timing their cells. All are judged by the legalised cells of the full evaluation, with critical paths pulling them and
-without; the two results also by cells from other seeds, and with `--sta` by OpenSTA. Results are kept in FOLDER: the
-same command resumes.
+The design was imported with Liberty and SDC files. One search has `--seconds`; the periods are then scaled so that the
+cells that wires place around its macros miss the clock by `--missed`. The candidates have the same CPU seconds for
+their searches, for placing and for timing their cells. All are judged by the legalised cells of the full evaluation:
+those that wires alone place, and those that critical paths pull together; also from other seeds, and with `--sta` by
+OpenSTA. Results are kept in FOLDER: the same command resumes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from placement.evaluation.mixed_size_start import wire_beyond_tracks
 from placement.evaluation.searching import Candidate, ranked
 from placement.flat.correspondence import core_of
 from placement.flat.flat_evaluator import FlatEvaluator
+from placement.flat.global_placement import CellPlacement
 from placement.flat.opensta import OpenSta
 from placement.flat.routing import RoutingResources, route_estimate
 from placement.flat.timing import TimingEvaluator
@@ -40,9 +41,10 @@ from placement.netlist.load import find, load
 from placement.netlist.timing_netlist import TimingNetlist, read_timing
 
 COLUMNS = (
-    "design        group  result          wires alone: µm      tns, ps  |  timing-driven: µm    wns, ps      tns, ps  "
-    "failing  overflow  CPU-s  |  other seeds: tns, ps  OpenSTA: tns, ps"
+    "design       group  search          cells           wirelength  wns, ps      tns, ps  failing  overflow  CPU-s  "
+    "other seeds: tns  OpenSTA: tns"
 )
+WIRES, DRIVEN = "wires alone", "timing-driven"
 
 
 class Judge:
@@ -64,27 +66,27 @@ class Judge:
             settings=dataclasses.replace(SETTINGS, seed=seed), timing=self.timer,
         )  # fmt: skip
 
-    def judge(self, placement: Placement) -> tuple[dict[str, Any], Placement]:
-        """Figures of the cells around a placement's macros, and the timing-driven cells."""
-        spread = self.evaluator.shorter_spread(placement)
-        figures: dict[str, Any] = {}
-        for kind, cells in (("plain", spread), ("", self.evaluator.timing_driven(spread))):
-            legal = self.evaluator.legalised(cells)
-            assert legal is not None, "the design has no rows"
-            slack = self.timer.evaluate(legal.placement, paths=0)
-            figures |= {f"{kind}wirelength": legal.wirelength, f"{kind}wns": slack.wns, f"{kind}tns": slack.tns}
-        placed = PlacedCells(self.flat, self.cluster, cells._replace(placement=legal.placement))
-        route = route_estimate(
-            self.flat.netlist,
-            legal.placement,
-            core_of(self.flat, self._design),
-            RoutingResources.of(self._design.canvas),
-        )
-        figures |= {
-            "failing": slack.total.failing, "overflow": route.overflow, "spread": cells.converged,
-            "without_place": legal.without_place, "beyond_tracks": wire_beyond_tracks(self._design, placed),
+    def cells(self, placement: Placement) -> dict[str, CellPlacement]:
+        """The legalised cells around a placement's macros."""
+        spread, again = self.evaluator.shorter_spread(placement)
+        return {WIRES: self._legal(spread), DRIVEN: self._legal(self.evaluator.timing_driven(spread, again))}
+
+    def _legal(self, cells: CellPlacement) -> CellPlacement:
+        legal = self.evaluator.legalised(cells)
+        assert legal is not None, "the design has no rows"
+        assert not legal.without_place, f"{legal.without_place} cells have no place"
+        return cells._replace(placement=legal.placement, wirelength=legal.wirelength)
+
+    def figures(self, cells: CellPlacement) -> dict[str, Any]:
+        """What the cells are worth; the fields of `Candidate`, and the overflow."""
+        slack = self.timer.evaluate(cells.placement, paths=0)
+        resources, core = RoutingResources.of(self._design.canvas), core_of(self.flat, self._design)
+        return {
+            "flat_wirelength": cells.wirelength, "wns": slack.wns, "tns": slack.tns, "failing": slack.total.failing,
+            "spread": cells.converged, "without_place": 0,
+            "beyond_tracks": wire_beyond_tracks(self._design, PlacedCells(self.flat, self.cluster, cells)),
+            "overflow": route_estimate(self.flat.netlist, cells.placement, core, resources).overflow,
         }  # fmt: skip
-        return figures, legal.placement
 
 
 class Bench:
@@ -100,18 +102,19 @@ class Bench:
         self._loading = time.process_time() - begun
 
     def group(self, number: int) -> None:
-        """Prints a group's results: one search, and the candidate chosen without and with slack."""
+        """Prints a group's results: one search, and the candidate that wires and slack choose."""
         given = self._given
         long = self._result(f"{given.seconds:g}s-{number}", given.seconds, number, is_first=True)
+        self._print(number, "one", long, long["search"])
+        if not given.candidates:
+            return
         each = (given.seconds - self._loading) / given.candidates - long["evaluation"]
         seeds = range((number + 1) * given.candidates, (number + 2) * given.candidates)
         found = [self._result(f"{given.seconds:g}s-{number}-{seed}", each, seed) for seed in seeds]
         candidates = [self._candidate(seed, one) for seed, one in zip(seeds, found, strict=True)]
         spent = self._loading + sum(one["search"] + one["evaluation"] for one in found)
-        self._print(number, "one search", long, long["search"])
-        for what, timing in (("shortest wires", 0.0), ("with slack", given.timing)):
-            best = ranked(candidates, timing)[0].number
-            self._print(number, what, found[list(seeds).index(best)], spent)
+        best = ranked(candidates, given.timing)[0].number
+        self._print(number, f"best of {given.candidates}", found[list(seeds).index(best)], spent)
 
     def _result(self, stem: str, seconds: float, seed: int, *, is_first: bool = False) -> dict[str, Any]:
         """A search's figures, from the folder if they are there; the first search of a design sets its clock."""
@@ -124,9 +127,15 @@ class Bench:
             if is_first:
                 self._set_clock(found.placement)
             ready = time.process_time()
-            figures, _ = self._judge.judge(found.placement)
+            cells = self._judge.cells(found.placement)
+            judged = {kind: self._judge.figures(one) for kind, one in cells.items()}
             took = {"search": searched - begun, "evaluation": time.process_time() - ready}
-            kept = {"start": found.start, "cost": found.costs.total, "moves": found.moves, **took, **figures}
+            if self._given.sta:
+                timing = with_scaled_sdc(self._timing, self._imported, self._out / f"{self.name}.sdc")
+                opensta = OpenSta(self._given.sta, timing, self._judge.flat)
+                for kind, one in cells.items():
+                    judged[kind]["opensta"] = opensta.evaluate(one.placement).total.tns
+            kept = {"start": found.start, "cost": found.costs.total, "moves": found.moves, **took, **judged}
             write_whole(path, json.dumps(kept) + "\n")
         elif is_first:
             self._set_clock(self.design.initial)
@@ -134,28 +143,16 @@ class Bench:
         return known
 
     def _candidate(self, number: int, one: dict[str, Any]) -> Candidate:
-        figures = {key: one[key] for key in ("start", "cost", "moves", "spread", "without_place", "beyond_tracks")}
-        slack = {key: one[key] for key in ("wns", "tns", "failing")}
-        return Candidate(
-            number, seconds=one["search"], flat_wirelength=one["wirelength"], placement=self.design.initial,
-            **figures, **slack,
-        )  # fmt: skip
+        figures = {key: value for key, value in one[DRIVEN].items() if key not in ("overflow", "opensta")}
+        searched = {key: one[key] for key in ("start", "cost", "moves")}
+        return Candidate(number, seconds=one["search"], placement=self.design.initial, **searched, **figures)
 
     def _set_clock(self, placement: Placement) -> None:
-        """Scales the clocks so that timing-driven cells around a placement miss them by the share asked for."""
+        """Scales the clocks so that the cells that wires place miss them by the share asked for."""
         path = self._out / f"{self.name}.clock.json"
         if not path.is_file():
-            spread, cells, scale = self._judge.evaluator.shorter_spread(placement), None, 1.0
-            for _ in range(4):
-                before = scale
-                scale = self._scale(spread.placement if cells is None else cells)
-                self._judge = Judge(self._folder, self.design, scaled(self._imported, scale))
-                cells = self._judge.evaluator.timing_driven(spread).placement
-                if abs(scale / before - 1) < 3e-3:
-                    break
-            write_whole(
-                path, json.dumps({"scale": scale, "wns": self._judge.timer.evaluate(cells, paths=0).wns}) + "\n"
-            )
+            scale = self._scale(self._judge.evaluator.shorter_spread(placement)[0].placement)
+            write_whole(path, json.dumps({"scale": scale}) + "\n")
         scale = json.loads(path.read_text())["scale"]
         self._timing = scaled(self._imported, scale)
         self._judge = Judge(self._folder, self.design, self._timing)
@@ -172,27 +169,26 @@ class Bench:
         return high
 
     def _print(self, group: int, what: str, one: dict[str, Any], seconds: float) -> None:
-        again, opensta = self._judged_again(one["placement"])
-        print(
-            f"{self.name:12s} {group:6d}  {what:15s} {one['plainwirelength']:15,.0f} {one['plaintns']:12,.0f}  |"
-            f"{one['wirelength']:19,.0f} {one['wns']:10,.0f} {one['tns']:12,.0f} {one['failing']:8,} "
-            f"{one['overflow']:9.3%} {seconds:6.0f}  |{again:22,.0f}  {opensta:>16}",
-            flush=True,
-        )
+        again = self._again(one["placement"])
+        for kind in (WIRES, DRIVEN):
+            found = one[kind]
+            print(
+                f"{self.name:10s} {group:7d}  {what:15s} {kind:13s} {found['flat_wirelength']:12,.0f} "
+                f"{found['wns']:8,.0f} {found['tns']:12,.0f} {found['failing']:8,} {found['overflow']:9.3%} "
+                f"{seconds:6.0f}{again[kind]:18,.0f} {found.get('opensta', 0.0):13,.0f}",
+                flush=True,
+            )
 
-    def _judged_again(self, placed: Path) -> tuple[float, str]:
-        """The negative slack of a placement by cells from other seeds, and by OpenSTA."""
+    def _again(self, placed: Path) -> dict[str, float]:
+        """The negative slack of a placement's cells from other seeds."""
         path = placed.with_suffix(".again.json")
         if not path.is_file():
             placement = read_placement(placed, self.design.netlist, located=self.design.initial)[1]
-            kept = {"again": Judge(self._folder, self.design, self._timing, seed=1).judge(placement)[0]["tns"]}
-            if self._given.sta:
-                cells = self._judge.judge(placement)[1]
-                timing = with_scaled_sdc(self._timing, self._imported, self._out / f"{self.name}.sdc")
-                kept["opensta"] = OpenSta(self._given.sta, timing, self._judge.flat).evaluate(cells).total.tns
+            other = Judge(self._folder, self.design, self._timing, seed=1)
+            kept = {kind: other.figures(cells)["tns"] for kind, cells in other.cells(placement).items()}
             write_whole(path, json.dumps(kept) + "\n")
-        known = json.loads(path.read_text())
-        return known["again"], f"{known['opensta']:,.0f}" if "opensta" in known else "-"
+        known: dict[str, float] = json.loads(path.read_text())
+        return known
 
 
 def scaled(timing: TimingNetlist, scale: float) -> TimingNetlist:

@@ -140,8 +140,8 @@ class FullEvaluator:
 
     def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
         """The cells of `FullEvaluation.legal`; arguments and errors as of `place`."""
-        spread = self._evaluator.shorter_spread(placement, stopped=stopped)
-        spread = self._evaluator.timing_driven(spread, stopped=stopped)
+        spread, again = self._evaluator.shorter_spread(placement, stopped=stopped)
+        spread = self._evaluator.timing_driven(spread, again, stopped=stopped)
         return self._legalised(spread, self._evaluator.legalised(spread))
 
     def evaluate(

@@ -7,52 +7,58 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.flat.critical_wires import LATENESS, MARGIN, MOST_WEIGHT, with_critical_wires
+from placement.flat.critical_wires import LATENESS, MARGIN, MOST_WEIGHT, CriticalWires
 from placement.flat.flat_evaluator import FlatEvaluator
 from placement.flat.timing import TimingEvaluator
+from placement.netlist.design import Netlist
 from placement.netlist.importing import import_flat
 from tests.flat.test_timing import SDC, chip
 
 PERIOD = 75.0
 
 
-def weights(tmp_path: Path, period: float) -> tuple[dict[tuple[str, str], float], dict[str, float], TimingEvaluator]:
-    """The weight of each critical wire by the names of its cells, the slack of each endpoint, and the evaluator."""
-    timing, flat = chip(tmp_path, sdc=SDC.replace("period 200", f"period {period:g}"))
-    evaluator = TimingEvaluator(timing, flat)
-    longer, before = with_critical_wires(evaluator, flat.placement), flat.netlist
-    assert (longer.net_start[: before.num_nets + 1] == before.net_start).all()
-    new = range(before.num_nets, longer.num_nets)
-    pins = [longer.net_pins[longer.net_start[net] : longer.net_start[net + 1]] for net in new]
-    names = [tuple(before.names[node] for node in longer.pin_node[two]) for two in pins]
-    found = evaluator.evaluate(flat.placement)
-    slack = {
-        timing.pin_name(pin, flat): float(one) for pin, one in zip(found.endpoint, found.slack_at_end, strict=True)
-    }
-    return dict(zip(names, longer.net_weight[before.num_nets :].tolist(), strict=True)), slack, evaluator
+def evaluator(tmp_path: Path, period: float) -> TimingEvaluator:
+    return TimingEvaluator(*chip(tmp_path, sdc=SDC.replace("period 200", f"period {period:g}")))
+
+
+def weights(critical: CriticalWires, before: Netlist) -> dict[tuple[str, str], float]:
+    """The weight of each critical wire, by the names of its cells."""
+    after = critical.netlist()
+    assert (after.net_start[: before.num_nets + 1] == before.net_start).all()
+    ends = after.pin_node[after.net_pins[before.net_start[-1] :]].reshape(-1, 2).tolist()
+    names = [(before.names[driver], before.names[driven]) for driver, driven in ends]
+    return dict(zip(names, after.net_weight[before.num_nets :].tolist(), strict=True))
 
 
 def test_a_wire_weighs_what_its_critical_paths_do(tmp_path: Path) -> None:
-    found, slack, _ = weights(tmp_path, PERIOD)
+    timing = evaluator(tmp_path, PERIOD)
+    flat, critical = timing.flat, CriticalWires(timing)
+    estimate = timing.evaluate(flat.placement)
+    assert critical.add(flat.placement) == pytest.approx(estimate.tns, rel=1e-5)
+    found = weights(critical, flat.netlist)
+    ends = zip(estimate.endpoint, estimate.slack_at_end, strict=True)
+    slack = {timing.timing.pin_name(pin, flat): float(one) for pin, one in ends}
     second, ram, out = ((MARGIN - slack[end] / PERIOD) / LATENESS for end in ("second/D", "ram/D[0]", "out"))
     assert min(second, ram) > 0 and second + ram < MOST_WEIGHT
-    shared = pytest.approx(second + ram, rel=1e-5)
-    assert found[("first", "one")] == shared and found[("one", "two")] == shared
-    assert found[("two", "second")] == pytest.approx(second, rel=1e-5)
-    assert found[("two", "ram")] == pytest.approx(ram, rel=1e-5)
+    assert found["first", "one"] == found["one", "two"] == pytest.approx(second + ram, rel=1e-5)
+    assert found["two", "second"] == pytest.approx(second, rel=1e-5)
+    assert found["two", "ram"] == pytest.approx(ram, rel=1e-5)
     assert (("second", "out") in found) == (out > 0)
-    assert ("ram", "third") in found
+    critical.add(flat.placement)
+    assert weights(critical, flat.netlist)["two", "ram"] == pytest.approx(min(2 * ram, MOST_WEIGHT), rel=1e-5)
 
 
 def test_no_wire_weighs_more_than_the_most_and_none_without_critical_paths(tmp_path: Path) -> None:
-    assert max(weights(tmp_path, 20)[0].values()) == MOST_WEIGHT
-    found, _, evaluator = weights(tmp_path, 1000)
-    assert not found
-    assert with_critical_wires(evaluator, evaluator.flat.placement) is evaluator.flat.netlist
+    timing = evaluator(tmp_path, 20)
+    critical = CriticalWires(timing)
+    critical.add(timing.flat.placement)
+    assert max(weights(critical, timing.flat.netlist).values()) == MOST_WEIGHT
+    critical = CriticalWires(evaluator(tmp_path, 1000))
+    assert critical.add(timing.flat.placement) == 0 and not weights(critical, timing.flat.netlist)
 
 
 def test_they_pull_their_cells_together(tmp_path: Path) -> None:
-    _, _, timing = weights(tmp_path, 40)
+    timing = evaluator(tmp_path, 40)
     flat = timing.flat
     imported = import_flat(flat)
     none = np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
