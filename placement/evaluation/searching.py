@@ -395,7 +395,7 @@ def _find(
 def _identity(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
-    timed = {"timed": True} if config.timing > 0 else {}
+    timed = {"timing_driven": True} if config.timing > 0 else {}
     return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins, **timed}
 
 

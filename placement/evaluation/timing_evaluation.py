@@ -53,13 +53,13 @@ class PlacementTimer:
 
     def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
         """As `evaluate`, with cells in their clusters; only what has changed since the last call is timed anew."""
-        found = self._evaluator.update(self.cells(placement), paths=paths)
+        found = self.evaluator.update(self.cells(placement), paths=paths)
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
 
     def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
         """ps, the worst slack at the pins of each hard macro that has a constrained path, by its node."""
         worst = np.full(self._flat.netlist.num_nodes, np.inf)
-        node = self._evaluator.timing.node
+        node = self.evaluator.timing.node
         pins = np.flatnonzero(self._flat.netlist.kind[node] == NodeKind.HARD)
         np.minimum.at(worst, node[pins], found.slack[pins])
         hard, nodes = worst[self._flat.netlist.hard], clustered_nodes(self._flat, self._design.netlist)
