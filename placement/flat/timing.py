@@ -225,9 +225,10 @@ class TimingEvaluator:
 
         These are the driver and the driven pin. Raises DesignError as `evaluate`.
         """
+        self._check_placed(placement)
         with self._lock:
-            self._price(*self.places(placement))
-            found = self._graph.analyse(**self._tags.arrays, worst=paths)
+            self._price(placement)
+            found = self._graph.analyse(worst=paths)
         steps = [(slack, np.stack([v[:-1], v[1:]], axis=1) // 2) for slack, _, v, _ in found["paths"]]
         driver = self.facts["driver"]
         return [(float(slack), step[driver[step[:, 1]] == step[:, 0]]) for slack, step in steps]
