@@ -214,9 +214,7 @@ class Agent(Acting):
         """See `Acting`; another number of requests compiles anew."""
         for request in requests:
             self._check(request.observation)
-        packed, energies = self._act(
-            *network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy
-        )
+        packed, energies = self._act(*network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy)
         numbers = np.asarray(packed)  # the one transfer back
         decisions, first = [], 0
         for request, energy in zip(requests, energies, strict=True):

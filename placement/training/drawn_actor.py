@@ -95,7 +95,7 @@ class DrawnActor(Actor):
         self._context = self._context._replace(inference=LocalInference(self._agent.on(inputs)))
         with self._pool:
             played = super().play_round(snapshot, stopped)
-        return [episode._replace(design=np.int32(numbers[int(episode.design)])) for episode in played]
+        return [episode._replace(design=np.array(numbers[int(episode.design)], np.int32)) for episode in played]
 
     def _made(self, number: int, count: int) -> _Round:
         """The round whose first episode is the actor's `count`-th."""

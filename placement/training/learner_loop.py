@@ -259,7 +259,8 @@ def finished(
     limit = "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes"
     listed = f"best placement {', '.join(_listed(run, best)) or 'none'}"
     note(f"complete: {counters.iteration} iterations; nothing to do; {listed}; raise {limit} to continue")
-    if config.flips and config.drawn is None and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
+    flips = config.flips and config.drawn is None
+    if flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
         _flip(run, best, note)
     note(f"run folder: {folder}")
     return run

@@ -128,7 +128,8 @@ def named_designs(config: TrainConfig) -> list[Design]:
     """
     if config.drawn is None:
         return [load(name) for name in config.design]
-    return list(SyntheticDesigns(macros=config.drawn, split="validation", count=VALIDATION_DESIGNS))
+    validation = SyntheticDesigns(macros=config.drawn, split="validation")
+    return [validation[number] for number in range(VALIDATION_DESIGNS)]
 
 
 def check_designs(config: TrainConfig) -> None:

@@ -101,8 +101,8 @@ def learner(designs: list[Design]) -> Learner:
 def _features(learner: Learner, episodes: list[Episode]) -> np.ndarray:
     prepared = learner.prepare(episodes)
     lengths, actions = prepared.batch.length, np.maximum(prepared.batch.actions, 0)
-    energy = learner._energies(learner._inputs, prepared.observation, lengths)
-    given = (learner._inputs, learner._wire_shares, prepared.observation, energy, actions, lengths)
+    energy = learner._energies(prepared.designs.inputs, prepared.observation, lengths)
+    given = (*prepared.designs[:2], prepared.observation, energy, actions, lengths)
     return np.asarray(learner._history(*given))
 
 
