@@ -451,7 +451,7 @@ class TrainConfig(Settings):
 
     def _check_drawn(self) -> None:
         """Raises ConfigError unless designs that are drawn from a distribution can be trained on."""
-        name = self.design[0]
+        name = next(filter(drawn_macros, self.design))
         require(len(self.design) == 1, "design", list(self.design), "one distribution alone, or names of designs")
         require(self.runtime.name == "local", "runtime", self.runtime.name, f"local with design={name}")
         require(self.runtime.inference == "local", "runtime.inference", "central", f"local with design={name}")

@@ -23,8 +23,7 @@ from placement.engine.observation import Observation
 from placement.engine.state import EpisodeRenderer
 from placement.episode import Episode, stack_episodes
 from placement.policy.inputs import stack_drawn
-from placement.ppo.hosts import Hosts, put, replicated
-from placement.ppo.learner import Learner, Prepared, joined
+from placement.ppo.learner import Hosts, Learner, Prepared, joined, put, replicated
 
 
 class DrawnLearner(Learner):

@@ -255,8 +255,8 @@ def finished(
     best.write(folder, iteration=counters.iteration)
     run = _run(folder, counters, best, already_complete=True)
     limit = "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes"
-    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}"
-    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}; raise {limit} to continue")
+    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}; " if config.drawn is None else ""
+    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}raise {limit} to continue")
     flips = config.flips and config.drawn is None
     if flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
         _flip(run, best, note)
