@@ -115,7 +115,7 @@ class LearnerLoop:
                 with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
-                if done or (every and iteration % every == 0):
+                if (done or (every and iteration % every == 0)) and self.config.drawn is None:
                     with checked_space(metrics.path):
                         metrics.add_pictures(iteration, roles.best.pictures())
                 roles.progress.iteration(row)
