@@ -1,7 +1,4 @@
-"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters.
-
-Axis legend: M standard cells.
-"""
+"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import dataclasses
 import numpy as np
 from rich.console import Console
 
-from placement.flat.correspondence import cells_in_clusters, clustered_nodes, macros_on_flat
+from placement.flat.correspondence import cells_in_clusters, clustered_nodes
 from placement.flat.opensta import OpenSta
 from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingEvaluator, TimingPath
 from placement.netlist.design import Design, NodeKind, Placement
@@ -80,15 +77,6 @@ class PlacementTimer:
         if not (self._cluster >= 0).any():
             raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
-
-    def with_cells(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
-        """A placement of the flat netlist: the macros of one of the clustered design, and cells at x, y.
-
-        These are µm from the canvas's lower left corner, [M] each.
-        """
-        core = self._flat.floorplan.core
-        macros = macros_on_flat(self._flat, self._design.netlist, placement)
-        return macros.moved(self._flat.cells, x + core.x_low, y + core.y_low)
 
     def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
         """Prints what is unusual about an estimate, and how its wires were priced."""

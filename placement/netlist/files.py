@@ -98,6 +98,12 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
         raise
 
 
+def packed(name: str, data: str | bytes, *, level: int = 6) -> bytes:
+    """The bytes of a file called `name`: gzipped if that ends in .gz, without a time, so that equal files are equal."""
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    return gzip.compress(content, level, mtime=0) if name.endswith(".gz") else content
+
+
 def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
     """Raises DesignError if files cannot be written to the folder that the setting `key` names; writes nothing.
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.load import data_folder
-from placement.training.run_folder import Run, check_designs, default_run_dir, named_designs, plain, working_folder
+from placement.training.run_folder import (
+    Run,
+    check_designs,
+    default_run_dir,
+    default_settings,
+    named_designs,
+    working_folder,
+)
 
 if TYPE_CHECKING:
     from placement.training.metrics import TrainingProgress
@@ -97,8 +104,7 @@ def store_defaults() -> None:
     """Gives Hydra the defaults of the dataclasses, on which the files in configs/ build."""
     from hydra.core.config_store import ConfigStore
 
-    defaults = plain(TrainConfig(design=("any",), run_dir="any")) | DEFAULTS
-    ConfigStore.instance().store(name="defaults", node=defaults)
+    ConfigStore.instance().store(name="defaults", node=default_settings() | DEFAULTS)
 
 
 def _set(values: dict[str, Any], key: str, value: Any) -> None:

@@ -211,7 +211,7 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
 
 def check_names(run: Path, settings: Mapping[str, Any]) -> None:
     """Raises ConfigError where a run's nested settings have names that no longer exist, with what can be done."""
-    known = dotted(_defaults())
+    known = dotted(default_settings())
     gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
     if gone:
         raise ConfigError(
@@ -230,7 +230,7 @@ def _writer(run: Path) -> str:
         return "another version"
 
 
-def _defaults() -> dict[str, Any]:
+def default_settings() -> dict[str, Any]:
     """All settings of a run as nested dictionaries, with their defaults."""
     return plain(TrainConfig(design=("any",), run_dir="any"))
 
@@ -274,7 +274,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     """
     check_names(folder, saved["settings"])
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in dotted(_defaults()).items() if key in now} | dotted(saved["settings"])
+    before = {key: value for key, value in dotted(default_settings()).items() if key in now} | dotted(saved["settings"])
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

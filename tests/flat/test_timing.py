@@ -43,7 +43,7 @@ def chip(
     read = read_chip(
         ChipFiles(
             lef=[tmp_path / "chip.lef"],
-            def_file=tmp_path / "chip.def",
+            def_=tmp_path / "chip.def",
             verilog=[tmp_path / "chip.v"],
             liberty=[tmp_path / "chip.lib"],
             sdc=tmp_path / "chip.sdc",
@@ -419,7 +419,7 @@ def test_the_wires_of_a_library_and_layer(tmp_path: Path) -> None:
     chip(tmp_path)
     read = read_chip(
         ChipFiles(
-            lef=[tmp_path / "chip.lef"], def_file=tmp_path / "chip.def", verilog=[tmp_path / "chip.v"],
+            lef=[tmp_path / "chip.lef"], def_=tmp_path / "chip.def", verilog=[tmp_path / "chip.v"],
             liberty=[tmp_path / "chip.lib"],
         )
     ).timing  # fmt: skip
