@@ -129,7 +129,7 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
         tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
-        parts: target number of soft macros, besides one for each macro and each gcell's ports
+        clusters: target number of soft macros, besides one for each macro and each gcell's ports
         positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
             first
     """
@@ -140,7 +140,7 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
     columns: int | None = None
     rows: int | None = None
     tracks: tuple[float, ...] = ()
-    parts: int = 500
+    clusters: int = 500
     positions: bool = True
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
             columns=self.columns,
             rows=self.rows,
             tracks=self.tracks,
-            clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
+            clustering=ClusteringSettings(clusters=self.clusters, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
             arrays=tuple(map(_array, self.array)),
             banks=self.banks,

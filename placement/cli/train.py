@@ -126,7 +126,7 @@ def train(config: TrainConfig) -> float:
     for name in config.design:
         find(name)
     # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
-    from placement.replay.base import ReplayTimeout
+    from placement.replay.replay import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
     from placement.training.learner_loop import Diverged
     from placement.training.object_storage import StorageError

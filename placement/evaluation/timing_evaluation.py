@@ -10,10 +10,10 @@ import dataclasses
 import numpy as np
 from rich.console import Console
 
-from placement.flat.correspondence import cells_in_clusters, macros_on_flat
+from placement.flat.correspondence import cells_in_clusters, clustered_nodes, macros_on_flat
 from placement.flat.opensta import OpenSta
 from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingEvaluator, TimingPath
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import read_flat
 from placement.netlist.load import clusters_or_none, find
@@ -50,6 +50,21 @@ class PlacementTimer:
         """
         found = self._evaluator.evaluate(self.cells(placement) if cells is None else cells, paths=paths)
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
+
+    def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
+        """As `evaluate`, with cells in their clusters; only what has changed since the last call is timed anew."""
+        found = self._evaluator.update(self.cells(placement), paths=paths)
+        return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
+
+    def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
+        """ps, the worst slack at the pins of each hard macro that has a constrained path, by its node."""
+        worst = np.full(self._flat.netlist.num_nodes, np.inf)
+        node = self._evaluator.timing.node
+        pins = np.flatnonzero(self._flat.netlist.kind[node] == NodeKind.HARD)
+        np.minimum.at(worst, node[pins], found.slack[pins])
+        hard, nodes = worst[self._flat.netlist.hard], clustered_nodes(self._flat, self._design.netlist)
+        has_slack = np.isfinite(hard)
+        return dict(zip(nodes[has_slack].tolist(), hard[has_slack].tolist(), strict=True))
 
     def _on_canvas(self, path: TimingPath) -> TimingPath:
         core = self._flat.floorplan.core

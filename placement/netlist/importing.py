@@ -468,13 +468,12 @@ def all_placed(design: Design) -> Placement:
 
 def _source(imported: ImportedDesign) -> dict[str, Any]:
     flat, core, clustering = imported.flat, imported.flat.floorplan.core, imported.clustering
-    made = {"parts": clustering.parts, "clusters": clustering.count}
     return {
         "name": flat.name,
         "files": [dataclasses.asdict(source) for source in flat.sources],
         "database_units_per_micron": flat.floorplan.units,
         "core_offset": [core.x_low, core.y_low],
-        "clustering": dataclasses.asdict(clustering.settings) | made,
+        "clustering": dataclasses.asdict(clustering.settings) | {"soft_macros": clustering.count},
         "arrays": {flat.netlist.names[array.node]: list(array.names) for array in flat.arrays},
         "notices": list(imported.notices),
     }

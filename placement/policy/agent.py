@@ -21,9 +21,8 @@ from placement.config import PolicyConfig, import_object
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.edge_gnn import EdgeGNN
-from placement.policy.features import next_energy, spring_energy
+from placement.policy.features import FLOAT32, full_precision, next_energy, product_dtype, spring_energy
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
-from placement.policy.precision import FLOAT32, full_precision, product_dtype
 
 Params = dict[str, Any]
 """The network's parameters: nested dictionaries of arrays, keys are strings."""

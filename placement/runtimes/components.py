@@ -11,13 +11,12 @@ from placement.episode import Episode
 from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
-from placement.ppo.hosts import Hosts, make_mesh
-from placement.ppo.learner import Learner
-from placement.replay.base import ReplayReader
+from placement.ppo.learner import Hosts, Learner, make_mesh
+from placement.replay.replay import ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver
 from placement.training.learner_loop import LearnerComponents, LearnerLoop
-from placement.training.progress import ProgressSink
+from placement.training.metrics import ProgressSink
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import working_folder
 from placement.training.trained_policy import Parameters

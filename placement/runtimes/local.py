@@ -12,7 +12,7 @@ from placement.engine.pool import make_pool
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
-from placement.policy.precision import FLOAT32, product_dtype
+from placement.policy.features import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
 from placement.replay.in_process import make_replay
 from placement.runtimes.components import Connections, Setup, build_loop
@@ -21,7 +21,7 @@ from placement.training.actor import Actor, ActorContext, EpisodeSchedule, batch
 from placement.training.checkpoint import Saver
 from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.learner_loop import complete, finished
-from placement.training.progress import TrainingProgress, make_progress
+from placement.training.metrics import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations

@@ -12,7 +12,7 @@ from placement.netlist.load import data_folder, find, load
 from placement.training.run_folder import Run, default_run_dir, plain, working_folder
 
 if TYPE_CHECKING:
-    from placement.training.progress import TrainingProgress
+    from placement.training.metrics import TrainingProgress
 
 REPORT_NAME = "report.html"
 DEFAULTS = {"design": "clustered40", "run_dir": None}
@@ -56,7 +56,7 @@ def train(
     """
     from rich.console import Console
 
-    from placement.training.progress import PlainProgress
+    from placement.training.metrics import PlainProgress
 
     names = [design] if isinstance(design, (str, os.PathLike)) else list(design)
     given = {"design": [str(name) for name in names], "seed": seed, **(settings or {})}

@@ -64,9 +64,10 @@ class EpisodeDataset:
         )
 
     def write(self, folder: FilePath) -> None:
-        """Writes the folder; what it holds of an earlier data set is replaced."""
+        """Writes the folder, `dataset.json` last; what it holds of an earlier data set is replaced."""
         root = Path(folder)
         root.mkdir(parents=True, exist_ok=True)
+        (root / ABOUT_NAME).unlink(missing_ok=True)  # what is read is of one data set, or none
         save(root / DESIGN_NAME, self.design)
         data = io.BytesIO()
         np.savez_compressed(data, **self.episodes._asdict())

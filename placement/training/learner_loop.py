@@ -17,14 +17,12 @@ from placement.config import TrainConfig
 from placement.episode import Episode
 from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
-from placement.ppo.hosts import Hosts
-from placement.ppo.learner import Learner
-from placement.replay.base import ReplayClosed, ReplayReader
+from placement.ppo.learner import Hosts, Learner
+from placement.replay.replay import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver, TrainingState, on_host
 from placement.training.input_pipeline import Batch, InputPipeline
-from placement.training.metrics import MetricsWriter, episode_metrics
-from placement.training.progress import ProgressSink
+from placement.training.metrics import MetricsWriter, ProgressSink, episode_metrics
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, dotted, plain, working_folder
 from placement.utils.disk import checked_space

@@ -39,13 +39,6 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
-RENAMED = {
-    "policy.room_bias": "policy.whitespace_bias",
-    "policy.location_frequencies": None,
-    "ppo.final_learning_rate_fraction": "ppo.final_fraction",
-    "ppo.final_entropy_fraction": None,
-}
-"""Settings by the names that older run folders have for them; None: has gone."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -189,21 +182,36 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
-        return build(TrainConfig, current_names(values))
+        check_names(run, values)
+        return build(TrainConfig, values)
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings of an older run folder under their present names."""
-    result = dict(settings)
-    for old, new in RENAMED.items():
-        group, _, name = old.partition(".")
-        if isinstance(result.get(group), Mapping) and name in result[group]:
-            values = dict(result[group])
-            value = values.pop(name)
-            result[group] = values if new is None else values | {new.removeprefix(f"{group}."): value}
-    return result
+def check_names(run: Path, settings: Mapping[str, Any]) -> None:
+    """Raises ConfigError where a run's nested settings have names that no longer exist, with what can be done."""
+    known = dotted(_defaults())
+    gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
+    if gone:
+        raise ConfigError(
+            f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {_writer(run)}, and this "
+            f"is macro-placement {_version('macro-placement')}; train anew, or use that version"
+        )
+
+
+def _writer(run: Path) -> str:
+    """The version and the commit that started a run, or resumed it last, in words."""
+    try:
+        start = json.loads((run / VERSIONS_NAME).read_text(encoding="utf-8"))["starts"][-1]
+        commit = f" (commit {start['git_commit'][:12]})" if start["git_commit"] else ""
+        return f"macro-placement {start['packages']['macro-placement']}{commit}"
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return "another version"
+
+
+def _defaults() -> dict[str, Any]:
+    """All settings of a run as nested dictionaries, with their defaults."""
+    return plain(TrainConfig(design=("any",), run_dir="any"))
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -240,11 +248,12 @@ def identity(config: TrainConfig, designs: Sequence[Design]) -> dict[str, Any]:
 def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted.
 
-    A setting that did not exist when the run began counts as having had its present default.
+    A setting that did not exist when the run began counts as having had its present default; one that no longer exists
+    is named by `check_names`.
     """
-    defaults = dotted(plain(TrainConfig(design=("any",), run_dir="any")))
+    check_names(folder, saved["settings"])
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in defaults.items() if key in now} | dotted(current_names(saved["settings"]))
+    before = {key: value for key, value in dotted(_defaults()).items() if key in now} | dotted(saved["settings"])
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

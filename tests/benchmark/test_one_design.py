@@ -135,7 +135,9 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(command, "Interruption", Stopping)
         patched.setattr(scoring.Judge, "scores", stopped_meanwhile)
-        command.benchmark(config, Console(quiet=True))
+        with pytest.raises(KeyboardInterrupt):  # exit status 130, for scripts
+            command.benchmark(config, Console(quiet=True))
+    assert (tmp_path / "benchmark.md").is_file()
     assert result_of(tmp_path, "random@1", "made")["scores"] == {} and len(runs) == 1
     command.benchmark(config, Console(quiet=True))
     assert result_of(tmp_path, "random@1", "made")["scores"]["chip_cost"] > 0

@@ -23,7 +23,7 @@ from tests.support.flat_designs import chain_design
 
 QUICK = PlacerSettings(growth=1.1, iterations=400)
 OPTIONS = FlatOptions(cells=1500, macros=6, ports=20, macro_pins=20, macro_utilization=0.3, cell_utilization=0.4)
-FEW = ClusteringSettings(parts=12)
+FEW = ClusteringSettings(clusters=12)
 
 
 @functools.cache

@@ -15,8 +15,7 @@ from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo import ppo
-from placement.ppo.hosts import make_mesh
-from placement.ppo.learner import Learner, LearnerState
+from placement.ppo.learner import Learner, LearnerState, make_mesh
 from placement.ppo.ppo import Minibatch
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes

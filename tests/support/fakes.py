@@ -16,7 +16,7 @@ from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.policy.agent import Decision, EmbeddedParameters, Request
-from placement.ppo.hosts import Hosts
+from placement.ppo.learner import Hosts
 
 
 class FakeAgent:
