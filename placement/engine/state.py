@@ -64,7 +64,7 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         halo = constraints.turned_halo(design.initial.orientation)[[macro, obstacle]]
-        if constraints.spacing and not design.initial.fixed[obstacle] and halo.max() < constraints.spacing / 2:
+        if constraints.spacing and halo.max() < constraints.spacing / 2:
             return (
                 f"it would be too close to macro {names[obstacle]!r}: macros keep {constraints.spacing:g} µm from each "
                 "other, the design's spacing"
