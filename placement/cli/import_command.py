@@ -215,8 +215,10 @@ def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
 def _array(text: str) -> ArraySetting:
     name, *rest = text.split(":")
     macros, columns, gap = (*rest, "", "", "")[:3]
-    if not (name and macros and len(rest) <= 3 and (columns or "0").isdecimal()):
+    if not (name and macros and len(rest) <= 3 and (columns or "1").isdecimal()):
         raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
+    if columns and int(columns) == 0:
+        raise ConfigError(f"array={text}: COLUMNS must be at least 1; without it the import chooses")
     sides = _sides(f"array {name}: gap", gap) if gap else None
     return ArraySetting(name=name, macros=tuple(macros.split(",")), columns=int(columns or "0"), gap=sides)
 

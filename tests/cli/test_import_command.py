@@ -147,6 +147,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
         (["--bookshelf", "a.aux", "--array", "block"], "array=block: must be NAME:MACROS, NAME:MACROS:COLUMNS or"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:two"], "array=block:ram*:two: must be NAME:MACROS,"),
+        (["--bookshelf", "a.aux", "--array", "block:ram*:0"], "array=block:ram*:0: COLUMNS must be at least 1"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:x"], "array block: gap=x: must be one number, or two"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
