@@ -22,7 +22,7 @@ from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Design, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import write_npz
 from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.load import clusters_or_none, find
 from placement.report.placement_metrics import FullMetrics
@@ -99,9 +99,7 @@ class FullEvaluation(NamedTuple):
         x, y, cluster = self.placed.drawn_cells
         maps = self.route.horizontal.astype(np.float32), self.route.vertical.astype(np.float32)
         drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **drawn._asdict())
-        write_whole(path, buffer.getvalue())
+        write_npz(path, drawn._asdict())
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gzip
-import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constrain
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.files import write_whole
+from placement.netlist.files import write_npz, write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, write_flat
 from placement.netlist.flat_design_checks import tall_cells
 from placement.netlist.formats.bookshelf import read_bookshelf
@@ -439,9 +438,7 @@ def write_design(
         write_flat(made / FLAT_NAME, imported.flat)
         if timing is not None:
             write_timing(made / TIMING_NAME, timing)
-        out = io.BytesIO()
-        np.savez_compressed(out, cluster=clustering.cluster)
-        write_whole(made / CLUSTERS_NAME, out.getvalue())
+        write_npz(made / CLUSTERS_NAME, {"cluster": clustering.cluster})
         write_whole(made / SOURCE_NAME, json.dumps(_source(imported), indent=1, ensure_ascii=False) + "\n")
         for name, data in ((DEF_NAME, def_data), (POSITIONS_NAME, positions_data)):
             if data is not None:

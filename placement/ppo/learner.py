@@ -446,18 +446,9 @@ class Learner:
         found = ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
         return put(found, split_over(self._mesh, 1))
 
-    def _traced_step(
-        self,
-        trained: Trained,
-        inputs: GraphInputs,
-        data: IterationData,
-        minibatch: Minibatch,
-        coefficients: Coefficients,
-        rates: Rates,
-    ) -> tuple[Trained, StepMetrics]:
+    def _traced_step(self, trained: Trained, *arguments: Any) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        step = functools.partial(ppo.gradient_step, self._network, self._optimiser)
-        return step(trained, inputs, data, minibatch, coefficients, rates)
+        return ppo.gradient_step(self._network, self._optimiser, trained, *arguments)
 
 
 def joined(array: np.ndarray) -> np.ndarray:
