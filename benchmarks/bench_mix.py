@@ -2,11 +2,11 @@
 
     python benchmarks/bench_mix.py [DESIGN …] [--cost chip] [--seconds 2] [--seeds 3] [--arms default fixed]
 
-DESIGN is of the suite `synthetic`, by default its validation split. Only the annealing is measured, from the cheapest
-start. `default` is the adaptive mix; `half` the same in half the time; `fixed` is not adapted; `per_second` has shares
-by what a move recently saved per CPU second, from 1/20 to 20 times those of the table; `look_ahead` tries five mixes,
-four of them random, in each of 15 steps, and only the cheapest continues and counts; `control` does so with the default
-mix five times. Printed are costs relative to the first arm.
+DESIGN is of the suite `synthetic`, or a number of macros. Only the annealing is measured, from the cheapest start.
+`default` is the adaptive mix; `half` the same in half the time; `fixed` is not adapted; `per_second` has shares by what
+a move recently saved per CPU second, from 1/20 to 20 times the table's; `look_ahead` tries five mixes, four of them
+random, in each of 15 steps, and only the cheapest continues and counts; `control` does so with the default mix five
+times. Printed are costs relative to the first arm.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from placement.annealing.starts import make_starts, with_spacing
 from placement.benchmark.suites import generated, read_suite
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
+from placement.netlist.generators.clustered import clustered
 
 ADAPTED = 4096  # moves between two adaptations
 STEPS, BRANCHES = 15, 5  # of the look-ahead
@@ -34,7 +35,10 @@ Case = tuple[Callable[[int], Annealer], Callable[[float], float], np.ndarray]  #
 
 
 def case(name: str, cost: str) -> Case:
-    design = generated(next(one for one in read_suite("synthetic").designs if one.name == name))
+    if n := int(name) if name.isdigit() else 0:
+        design = clustered(seed=21000 + n, hard=n, soft=4 * n, ports=n + 40, rent_exponent=0.65)
+    else:
+        design = generated(next(one for one in read_suite("synthetic").designs if one.name == name))
     weights = CostConfig(name=cost).weights()
     starts = make_starts(design, with_spacing(design, AnnealConfig(), ()), 0, weights, electrostatic=1)
     costs = [compute_costs(design, one.placement, weights=weights).total for one in starts]
@@ -68,9 +72,8 @@ def per_second(one: Case) -> Mix:
     def mix(annealer: Annealer) -> np.ndarray:
         now = np.array([(tally.saved, tally.drawn) for tally in annealer.tallies.values()]).T
         recent[:], before[:] = 0.8 * recent + now - before, now
-        saved, spent = recent[0], recent[1] * seconds
-        rate = saved * spent.sum() / np.maximum(spent * saved.sum(), 1e-30)
-        return one[2] * np.clip(rate, 0.05, 20.0) if saved.sum() > 0 else one[2]
+        saved, spent = recent[0] + 1e-30, recent[1] * seconds + 1e-30
+        return one[2] * np.clip(saved / spent * spent.sum() / saved.sum(), 0.05, 20.0)
 
     return mix
 
@@ -103,15 +106,15 @@ def cost_of(arm: str, one: Case, seconds: float, seed: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("designs", nargs="*")
+    unseen = [*(one.name for one in read_suite("synthetic").chosen("validation")), "200", "500"]
+    parser.add_argument("designs", nargs="*", default=unseen)
     parser.add_argument("--cost", choices=("chip", "proxy"), default="chip")
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU seconds of the annealing")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--arms", choices=ARMS, nargs="+", default=ARMS)
     options = parser.parse_args()
-    names = options.designs or [one.name for one in read_suite("synthetic").chosen("validation")]
     arms, seconds, seeds = options.arms, options.seconds, range(options.seeds)
-    cases = [case(name, options.cost) for name in names]
+    cases = [case(name, options.cost) for name in options.designs]
     means = np.log([[[cost_of(arm, one, seconds, seed) for arm in arms] for seed in seeds] for one in cases]).mean(1)
     for arm, change in zip(arms, (means - means[:, :1]).T, strict=True):
         print(f"{arm}: {change.mean():+.2%} ± {change.std() / max(1, len(change) - 1) ** 0.5:.2%}")
