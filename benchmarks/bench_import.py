@@ -52,7 +52,7 @@ from placement.cli.main import main
 said = f"exit status {{main({arguments!r})}}"
 """
 WORK = """
-clustering = cluster_cells(flat, canvas, settings=ClusteringSettings(parts={parts}))
+clustering = cluster_cells(flat, canvas, settings=ClusteringSettings(clusters={clusters}))
 netlist = clustered_design(flat, clustering, canvas)[0].netlist
 said = f"{clustering.count} soft macros, {netlist.num_nets} nets, {netlist.net_weight.sum():g} by weight"
 """
@@ -70,19 +70,29 @@ def measure(title: str, imports: str, work: str) -> None:
     print(f"{title}: {done.stdout.strip() or done.stderr.strip()}", flush=True)
 
 
-def measure_made(cells: int, parts: int) -> None:
+def measure_made(cells: int, clusters: int) -> None:
     """Imports a made chip by the command."""
     with tempfile.TemporaryDirectory() as folder:
         lef, chip = write_chip(Path(folder) / "made", Options(cells=cells, macros=100, ports=500, technology="asap7"))
         size = chip.stat().st_size / 2**20
-        words = ["import", "--lef", str(lef), "--def", str(chip), "--out", f"{folder}/design", "--parts", str(parts)]
+        words = [
+            "import",
+            "--lef",
+            str(lef),
+            "--def",
+            str(chip),
+            "--out",
+            f"{folder}/design",
+            "--clusters",
+            str(clusters),
+        ]
         measure(f"importing {cells:,} made cells, DEF of {size:.0f} MiB", "", IMPORT.format(arguments=words))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, help="import a made chip of so many cells")
-    parser.add_argument("--parts", type=int, default=500, help="of the partition")
+    parser.add_argument("--clusters", type=int, default=500, help="to aim at")
     parser.add_argument("--skip-clustering", action="store_true")
     arguments = parser.parse_args()
     for title, (name, imports) in READERS.items():
@@ -91,9 +101,9 @@ def main() -> None:
             size = len(gzip.decompress(path.read_bytes())) / 2**20
             measure(f"{title} of {size:.0f} MiB", imports, f'read({str(path)!r})\nsaid = ""')
     clustered, flat = find("ariane133_ng45/netlist.pb.txt.gz"), find("ariane133_ng45_flat/netlist.pb.txt.gz")
-    work = WORK.replace("{parts}", str(arguments.parts))
+    work = WORK.replace("{clusters}", str(arguments.clusters))
     if arguments.cells:
-        measure_made(arguments.cells, arguments.parts)
+        measure_made(arguments.cells, arguments.clusters)
     elif clustered and flat and not arguments.skip_clustering:
         prepared = ARIANE.format(clustered=str(clustered.parent), flat=str(flat))
         measure("clustering Ariane (published: 782, 12422, 22584)", CLUSTER + prepared, work)

@@ -93,7 +93,7 @@ def shard_role() -> None:
 
 def learner_role() -> None:
     from placement.replay import shard_items
-    from placement.replay.base import ReplayClosed
+    from placement.replay.replay import ReplayClosed
     from placement.replay.shard_reader import ShardedReplay
     from placement.transport.addresses import fixed
 

@@ -24,7 +24,7 @@ from placement.episode import Episode
 from placement.modelcache.store import Snapshot
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Decision
-from placement.policy.precision import FLOAT32, product_dtype
+from placement.policy.features import FLOAT32, product_dtype
 from placement.training.inference import LocalInference
 from placement.training.rollout import play
 

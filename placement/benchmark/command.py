@@ -45,9 +45,10 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     """Runs every placer on every design with every seed; prints and writes the table, the plots and the page.
 
     Runs on disk are not repeated, so the same command resumes, and placers, designs and seeds can be added. A design
-    that is missing is reported, and the others run.
+    that is missing is reported, and the others run. A run that fails is a result like others.
 
-    Raises ConfigError and DesignError where the suite, a placer or a folder cannot be used, or nothing could run.
+    Raises ConfigError and DesignError where the suite, a placer or a folder cannot be used, or the cluster starts no
+    run; KeyboardInterrupt where it was stopped, once the table of what was done is written.
     """
     suite = read_suite(config.suite) if config.design is None else suite_of(config.design)
     seconds = config.time if config.time is not None else suite.time
@@ -80,7 +81,7 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     names = {one.name for one, _ in designs}
     results = [one for one in read_results(out) if one["suite"] == suite.name and one["design"] in names]
     if not results:
-        raise DesignError("stopped before any run was done; the same command resumes")
+        raise KeyboardInterrupt
     metric = headline(results)
     if config.design is not None:
         console.print(score_table(results, suite.title))
@@ -93,6 +94,8 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
     if config.plots and config.design is not None:
         draw_one(out, ready(load(designs[0][1])), results)
     console.print(f"written to {out}", soft_wrap=True)
+    if done < total:
+        raise KeyboardInterrupt
 
 
 def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list[tuple[SuiteDesign, Path]]:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,18 @@ from typing import Any
 from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.benchmark.running import Job, Result, run
 from placement.benchmark.scoring import Judge
-from placement.config import RuntimeConfig
+from placement.config import ConfigError, RuntimeConfig
 from placement.netlist.feasibility import ready
 from placement.netlist.files import write_whole
 from placement.netlist.load import load
 from placement.runtimes.ray.ray_connection import opened
 
 POLL_SECONDS = 0.5
+START_SECONDS = 900.0
+"""Wall-clock seconds in which the cluster starts a run, while no run of this command takes its processors: a cluster
+that grows gets its machines meanwhile."""
+CPUS = 1.0
+"""That a run takes."""
 Files = dict[str, bytes]
 """Name → content of the files of one folder."""
 Runner = Callable[[Job, threading.Event], Result | None]
@@ -34,39 +40,86 @@ def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
     the cluster need this project, and the files that `config.checkpoint` and `config.lef` name. `folder` is for notes
     on a Ray of this command's own, which runs `config.parallel` jobs at once.
 
-    Raises ConfigError where there is no Ray, or no cluster at the address.
+    Raises ConfigError where there is no Ray, no cluster at the address, or one that starts no run.
     """
     assert config.address is not None
     settings = RuntimeConfig(name="ray", address=config.address)
     folder.mkdir(parents=True, exist_ok=True)
     with opened(settings, folder, cpus=config.parallel, with_reverb=False) as ray:
-        task = ray.remote(num_cpus=1, max_retries=0)(run_there)
+        task = ray.remote(num_cpus=CPUS, max_retries=0, num_returns="streaming")(run_there)
         designs: dict[Path, Any] = {}
+        processors = _Processors()
 
         def run_on_ray(job: Job, stopped: threading.Event) -> Result | None:
             if job.path not in designs:
                 designs[job.path] = ray.put(_files(job.path, "*"))
             running = task.remote(job, config, designs[job.path], _files(job.result.parent, f"{job.result.stem}.*"))
-            while not ray.wait([running], timeout=POLL_SECONDS)[0]:
-                if stopped.is_set():
-                    ray.cancel(running, force=True)
-                    return None
-            _write(job.result.parent, ray.get(running))
+            given, found = time.monotonic(), Files()
+            with contextlib.ExitStack() as taken:
+                while not found:  # nothing once it has begun, its files at the end
+                    while not ray.wait([running], timeout=POLL_SECONDS)[0]:
+                        has_no_place = processors.idle_seconds(since=given) > START_SECONDS
+                        if has_no_place or stopped.is_set():
+                            ray.cancel(running, force=True)
+                        if stopped.is_set():
+                            return None
+                        if has_no_place:
+                            raise ConfigError(_not_started(ray, config.address))
+                    found = ray.get(next(running))
+                    taken.enter_context(processors.taken())
+            _write(job.result.parent, found)
             result: Result = json.loads(job.result.read_text(encoding="utf-8"))
             return result
 
         yield run_on_ray
 
 
-def run_there(job: Job, config: BenchmarkConfig, design: Files, kept: Files) -> Files:
-    """Runs a job in folders of its own, with the design's files and those that an earlier run left; its result's."""
+class _Processors:
+    """How many runs of this command have begun and not ended, and since when there is none."""
+
+    def __init__(self) -> None:
+        self._lock, self._runs, self._free = threading.Lock(), 0, time.monotonic()
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """While a run takes its processor."""
+        with self._lock:
+            self._runs += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._runs, self._free = self._runs - 1, time.monotonic()
+
+    def idle_seconds(self, *, since: float) -> float:
+        """Wall-clock seconds since the last run ended, or since a later time; 0 while one runs."""
+        with self._lock:
+            return 0.0 if self._runs else time.monotonic() - max(self._free, since)
+
+
+def _not_started(ray: Any, address: str | None) -> str:
+    """What a run needs, and what the cluster has."""
+    there, free = (found().get("CPU", 0.0) for found in (ray.cluster_resources, ray.available_resources))
+    return (
+        f"address={address!r}: the cluster started no run in {START_SECONDS:g} s: a run takes {CPUS:g} CPU, and the "
+        f"cluster has {there:g}, {free:g} of them free; add machines, end other work there, or give another address"
+    )
+
+
+def run_there(job: Job, config: BenchmarkConfig, design: Files, kept: Files) -> Iterator[Files]:
+    """Runs a job in folders of its own, with the design's files and those that an earlier run left.
+
+    Gives no files once it has begun, and its result's at the end.
+    """
+    yield {}
     with tempfile.TemporaryDirectory() as folder:
         here = dataclasses.replace(job, path=Path(folder) / "designs" / job.path.name, out=Path(folder) / "out")
         _write(here.path, design)
         _write(here.result.parent, kept)
         loaded = ready(load(here.path))
         run(here, config, loaded, Judge(here.path, loaded, full=config.full), threading.Event())
-        return _files(here.result.parent, "*")
+        found = _files(here.result.parent, "*")
+    yield found
 
 
 def _files(folder: Path, pattern: str) -> Files:

@@ -16,7 +16,7 @@ from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.load import CLUSTERS_NAME, OPTIMUM_NAME
+from placement.netlist.load import OPTIMUM_NAME
 from placement.netlist.timing_netlist import TIMING_NAME
 
 if TYPE_CHECKING:
@@ -60,16 +60,15 @@ class Judge:
     """Scores placements of a design, whose folder is given; `full` asks for the full evaluation where it has cells.
 
     Attributes:
-        names: of the scores: costs always; `OF_CELLS`, and `OF_COLOQUINTE` where it is installed, with the full
-            evaluation; `OF_TIMING` (ps) where the design was imported with Liberty, of the cells as the full evaluation
-            placed them, or in their clusters; `wirelength_gap`, by which share the wirelength exceeds the least
-            possible, where the design has that.
+        names: of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` where it is installed,
+            and `OF_TIMING` (ps) of its cells where the design was imported with Liberty; `wirelength_gap`, by which
+            share the wirelength exceeds the least possible, where the design has that.
     """
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._timed = (folder / TIMING_NAME).is_file() and (self._cells or (folder / CLUSTERS_NAME).is_file())
+        self._timed = self._cells and (folder / TIMING_NAME).is_file()
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
         found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timed}
@@ -79,7 +78,7 @@ class Judge:
     def _evaluator(self) -> FullEvaluator:
         from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
-        return FullEvaluator(str(self._folder), self._design)
+        return FullEvaluator(str(self._folder), self._design, self._timer.evaluator if self._timed else None)
 
     @functools.cached_property
     def _timer(self) -> PlacementTimer:
@@ -93,20 +92,20 @@ class Judge:
         `drawn` is a file for what a picture of the full evaluation shows; once `stopped()` is true, the scores are
         meaningless. Raises DesignError where a placement cannot be evaluated.
         """
-        found, cells = costs_of(self._design, placement), None
+        found = costs_of(self._design, placement)
         if self._least is not None:
             found["wirelength_gap"] = found["wirelength"] / self._least - 1
         if self._cells:
             evaluation = self._evaluator.evaluate(placement, stopped=stopped)
-            metrics, cells = evaluation.metrics._asdict(), evaluation.legal.placement
+            metrics = evaluation.metrics._asdict()
             found |= {name: float(metrics[name]) for name in OF_CELLS}
+            if self._timed:
+                timing = self._timer.evaluate(placement, cells=evaluation.legal.placement)
+                found |= {"wns": timing.wns, "tns": timing.tns}
             if drawn is not None:
                 evaluation.keep_drawn(drawn)
             if OF_COLOQUINTE[0] in self.names and not (stopped and stopped()):
                 found |= coloquinte_scores(self._folder, self._design, placement)
-        if self._timed:
-            timing = self._timer.evaluate(placement, cells=cells)
-            found |= {"wns": timing.wns, "tns": timing.tns}
         return found
 
 

@@ -26,39 +26,6 @@ _SNAPS = ("manufacturing", "tracks", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """The files of a chip; they may be gzipped.
-
-    Attributes:
-        lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
-        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
-        bookshelf: .aux file
-        protobuf: Circuit Training's netlist before clustering
-        plc: placement file with the canvas of a protobuf without DEF
-        liberty: timing of cells and macros, of one corner, for timing=true; needs a netlist from DEF or Verilog
-        sdc: timing constraints
-    """
-
-    lef: tuple[str, ...] = ()
-    def_: str | None = None
-    verilog: tuple[str, ...] = ()
-    bookshelf: str | None = None
-    protobuf: str | None = None
-    plc: str | None = None
-    liberty: tuple[str, ...] = ()
-    sdc: str | None = None
-
-    @property
-    def files(self) -> ChipFiles:
-        """The same for `read_chip`; raises DesignError if they do not make up one chip."""
-        return ChipFiles(
-            lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
-            plc=self.plc, liberty=self.liberty, sdc=self.sdc,
-        )  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
@@ -119,7 +86,7 @@ class ConstraintOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
+class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     """Settings of `import`.
 
     Attributes:
@@ -129,7 +96,7 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
         tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
-        parts: target number of soft macros, besides one for each macro and each gcell's ports
+        clusters: target number of soft macros, besides one for each macro and each gcell's ports
         positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
             first
     """
@@ -140,12 +107,13 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
     columns: int | None = None
     rows: int | None = None
     tracks: tuple[float, ...] = ()
-    parts: int = 500
+    clusters: int = 500
     positions: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
+        ChipFiles.__post_init__(self)
+        _ = self.settings  # raises DesignError or ConfigError if an option is wrong
 
     @property
     def settings(self) -> ImportSettings:
@@ -153,7 +121,7 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
             columns=self.columns,
             rows=self.rows,
             tracks=self.tracks,
-            clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
+            clustering=ClusteringSettings(clusters=self.clusters, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
             arrays=tuple(map(_array, self.array)),
             banks=self.banks,
@@ -171,7 +139,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     check_design_folder(config.out, force=config.force)
     phases = Phases(console)
     with phases("reading"):
-        chip = read_chip(config.files, name=config.name, free_macros=config.free_macros)
+        chip = read_chip(config, name=config.name, free_macros=config.free_macros)
     imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_before_clustering, phase=phases)
     with phases("picture"):
         picture = style.png_bytes(plot_floorplan(imported))
@@ -247,8 +215,10 @@ def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
 def _array(text: str) -> ArraySetting:
     name, *rest = text.split(":")
     macros, columns, gap = (*rest, "", "", "")[:3]
-    if not (name and macros and len(rest) <= 3 and (columns or "0").isdecimal()):
+    if not (name and macros and len(rest) <= 3 and (columns or "1").isdecimal()):
         raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
+    if columns and int(columns) == 0:
+        raise ConfigError(f"array={text}: COLUMNS must be at least 1; without it the import chooses")
     sides = _sides(f"array {name}: gap", gap) if gap else None
     return ArraySetting(name=name, macros=tuple(macros.split(",")), columns=int(columns or "0"), gap=sides)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gzip
 import io
 import shlex
 import webbrowser
@@ -30,10 +29,11 @@ from placement.netlist.files import check_output_file
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
+from placement.netlist.timing_netlist import TIMING_NAME
 from placement.report.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
-from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
+from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Timer, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
@@ -104,7 +104,8 @@ def view(config: ViewConfig, console: Console) -> None:
     exports, cells, tracks = dict[str, Export](), None, None
     if (flat := folder / FLAT_NAME).is_file():
         exports, cells, tracks = _exports(folder, design), partial(_own_cells, flat), partial(_tracks, flat)
-    services = Services(actions, exports, watch, recovery, cells, folder / CONSTRAINTS_NAME, tracks)
+    timer = partial(_timer, config.design, design) if (folder / TIMING_NAME).is_file() else None
+    services = Services(actions, exports, watch, recovery, cells, folder / CONSTRAINTS_NAME, tracks, timer)
     window = Window(design, sessions, folder=Path.cwd(), services=services)
     _serve(window, config, console)
 
@@ -147,8 +148,7 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
         def data(placement: Placement, file: str) -> bytes:
             from placement.netlist.export import export_placement  # not needed for the first picture
 
-            content = export_placement(design, placement, folder, form=form).data
-            return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
+            return export_placement(design, placement, folder, form=form, name=file).data
 
         return data
 
@@ -167,6 +167,12 @@ def _tracks(path: Path) -> SnapGrid:
 
     flat = read_flat(path)
     return track_grid(flat.floorplan, flat.technology)
+
+
+def _timer(name: str, design: Design) -> Timer:
+    from placement.evaluation.timing_evaluation import PlacementTimer  # not needed for the first picture
+
+    return PlacementTimer(name, design)
 
 
 def _serve(window: Window, config: ViewConfig, console: Console) -> None:

@@ -64,7 +64,7 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         halo = constraints.turned_halo(design.initial.orientation)[[macro, obstacle]]
-        if constraints.spacing and not design.initial.fixed[obstacle] and halo.max() < constraints.spacing / 2:
+        if constraints.spacing and halo.max() < constraints.spacing / 2:
             return (
                 f"it would be too close to macro {names[obstacle]!r}: macros keep {constraints.spacing:g} µm from each "
                 "other, the design's spacing"
@@ -155,11 +155,12 @@ class EpisodeRenderer:
     `spec` has shape and dtype of each array of an observation; `spec.steps` is T.
     """
 
-    def __init__(self, designs: Sequence[Design]) -> None:
-        """Raises DesignError where a design cannot be played."""
+    def __init__(self, designs: Sequence[Design], shape: tuple[int, int, int] = (0, 0, 0)) -> None:
+        """`shape` is R, C and T; zeros: of the largest design. Raises DesignError where a design cannot be played."""
         self.designs = tuple(designs)
         with naming_unplayable(self.designs):
-            self._native = _native.EpisodeRenderer([native_design(design) for design in self.designs])
+            natives = [native_design(design) for design in self.designs]
+            self._native = _native.EpisodeRenderer(natives, shape) if any(shape) else _native.EpisodeRenderer(natives)
         self.spec = pool_spec(self.designs, self._native.shape)
 
     def render(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 from rich.console import Console
 
-from placement.annealing.anneal_config import AnnealConfig
-from placement.annealing.search import search
+from placement.annealing.search import Watch, search, search_identity
 from placement.config import ConfigError, EnvConfig
-from placement.engine.costs import CostWeights
+from placement.engine.costs import compute_costs
 from placement.engine.pool import make_pool
 from placement.episode import Episode, signature, stack_episodes
 from placement.evaluation.placements import check_out
@@ -20,8 +23,16 @@ from placement.evaluation.policies import policy_from_settings
 from placement.evaluation.settings import AnnealSettings
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
+from placement.report.progress_bar import progress_bars
 from placement.training.episode_dataset import EpisodeDataset
+from placement.utils.interruption import Interruption
+
+SEARCHES = "searches"
+"""The folder of the searches in that of the data set, until this is written."""
+RECORD_NAME, PLACEMENT_NAME = "found.json", "placement.plc"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,12 +47,14 @@ class DatasetConfig(AnnealSettings):
 def write_dataset(config: DatasetConfig, console: Console) -> None:
     """Writes `samples` episodes: drawn from the policy in `checkpoint`, or of as many searches of `time` seconds each.
 
-    A search's episode places each macro in the legal cell nearest to where the search has it.
+    A search's episode places each macro in the legal cell nearest to where the search has it. Ctrl-C ends the searches
+    (KeyboardInterrupt); the same command resumes there.
     """
     check_out(config)
-    found = policy_episodes(config) if config.checkpoint else search_episodes(config)
+    found = policy_episodes(config) if config.checkpoint else search_episodes(config, console)
     folder = config.folder(found.design, "dataset")
     found.write(folder)
+    shutil.rmtree(folder / SEARCHES, ignore_errors=True)
     costs = found.episodes.costs[:, 4]
     console.print(
         f"{folder}: {len(found)} episodes of {found.design.name}, mean cost {np.nanmean(costs):.4f}, "
@@ -58,23 +71,54 @@ def policy_episodes(config: DatasetConfig) -> EpisodeDataset:
     return EpisodeDataset(policy.design, policy.env, episodes, origin)
 
 
-def search_episodes(config: DatasetConfig) -> EpisodeDataset:
-    """Episodes that lead to the placements that searches find."""
+def search_episodes(config: DatasetConfig, console: Console) -> EpisodeDataset:
+    """Episodes that lead to the placements that searches find, which are kept in `SEARCHES`.
+
+    Raises KeyboardInterrupt where it was stopped; the same call resumes from there.
+    """
     assert config.design is not None
     env = EnvConfig(cost=config.cost, action_scale=0, off_grid=True, soft_placer=config.soft_placer or "annealed")
     design = ready(load(config.design, config.initial)).with_actions(0, off_grid=True)
-    placements = [
-        _searched(design, config.seed + number, config.anneal, config.weights, config.time, config.threads)
-        for number in range(config.samples)
-    ]
+    folder, count, placements = config.folder(design, "dataset") / SEARCHES, config.samples, list[Placement]()
+    with Interruption() as interruption, progress_bars(console, f"{count} searches") as (bar,):
+        for number in range(count):
+            watch = Watch(
+                folder / str(number),
+                interruption.requested.is_set,
+                lambda share, point, done=number: bar((done + share) / count, f"best {point.cost:.6f}"),  # type: ignore[misc]
+            )
+            found = _searched(design, config, config.seed + number, watch)
+            if found is None:
+                console.print(f"{number} of {count} searches: stopped; the same command resumes from here")
+                raise KeyboardInterrupt
+            placements.append(found)
+            cost = compute_costs(design, found, weights=config.weights).total
+            console.print(f"search {number + 1}/{count}: {config.weights.name} cost {cost:.6f}", highlight=False)
     origin = {"search": dataclasses.asdict(config.anneal), "seconds": config.time, "seed": config.seed}
     return EpisodeDataset(design, env, imitated(design, placements, env), origin)
 
 
-def _searched(
-    design: Design, seed: int, anneal: AnnealConfig, weights: CostWeights, seconds: float, threads: int
-) -> Placement:
-    return search(design, seconds=seconds, config=anneal, weights=weights, threads=threads, seed=seed).placement
+def _searched(design: Design, config: DatasetConfig, seed: int, watch: Watch) -> Placement | None:
+    """What a search finds, or found earlier and left in its folder; None if it was stopped."""
+    settings: dict[str, Any] = {"config": config.anneal, "weights": config.weights, "seconds": config.time}
+    settings |= {"threads": config.threads, "seed": seed}
+    about, folder = search_identity(design, (), **settings), watch.folder
+    assert folder is not None
+    if _known(folder / RECORD_NAME) != about:
+        found = search(design, watch=watch, **settings)
+        if not found.finished:
+            return None
+        write_placement(folder / PLACEMENT_NAME, design, found.placement)
+        write_whole(folder / RECORD_NAME, json.dumps(about) + "\n")
+    return read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)[1]  # as the file rounds it
+
+
+def _known(record: Path) -> Any:
+    """What a finished search was; None where there is none."""
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def imitated(design: Design, placements: Sequence[Placement], env: EnvConfig) -> Episode:

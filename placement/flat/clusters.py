@@ -82,4 +82,4 @@ def _placed(
     north = dataclasses.replace(placement, orientation=np.full_like(placement.orientation, Orientation.N))
     problem = flat_problem(turned, north, core, mixed_size=True)
     placed = place(problem, settings, cells=soft[problem.cells])
-    return placement.moved(problem.cells, placed.x, placed.y)
+    return problem.moved(placement, placed.x, placed.y)

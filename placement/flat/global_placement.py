@@ -83,7 +83,7 @@ def place_cells(
     orientation = placement.orientation.copy()
     orientation[problem.cells] = Orientation.N  # as the placer takes them, however a file has turned them
     result = dataclasses.replace(placement, orientation=orientation)
-    result = result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
+    result = problem.moved(result, placed.x, placed.y)
     return CellPlacement(
         wirelength=half_perimeter(netlist, result),
         density_overflow=placed.progress.overflow,
@@ -269,7 +269,7 @@ def place_mixed_size(
     orientation = placement.orientation.copy()
     orientation[problem.cells[cells]] = Orientation.N
     result = dataclasses.replace(placement, orientation=orientation)
-    return result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
+    return problem.moved(result, placed.x, placed.y)
 
 
 def place_before_clustering(flat: FlatDesign, design: Design) -> Placement:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.netlist.constraints import turned_sides
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import union_area
@@ -87,7 +88,8 @@ class FlatProblem:
     Attributes:
         core: the area.
         cells: int32 [M], the movable cells' node indices.
-        width, height: float32 [M], µm.
+        width, height: float32 [M], µm, with the halo of a macro.
+        shift: float64 [M, 2], from the centre of each cell to that of its box with the halo, µm; 0 of standard cells.
         nets: the counted nets.
         fixed: float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core.
     """
@@ -96,6 +98,7 @@ class FlatProblem:
     cells: np.ndarray
     width: np.ndarray
     height: np.ndarray
+    shift: np.ndarray
     nets: Nets
     fixed: np.ndarray
 
@@ -106,7 +109,12 @@ class FlatProblem:
 
     def only(self, chosen: np.ndarray) -> FlatProblem:
         """The problem with some of the cells (bool [M]), to size a grid by; the nets are still those of all."""
-        return dataclasses.replace(self, cells=self.cells[chosen], width=self.width[chosen], height=self.height[chosen])
+        own = {name: getattr(self, name)[chosen] for name in ("cells", "width", "height", "shift")}
+        return dataclasses.replace(self, **own)
+
+    def moved(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
+        """`placement` with the cells' boxes at x, y (float [M], µm from the core's corner)."""
+        return placement.moved(self.cells, x - self.shift[:, 0] + self.core.x, y - self.shift[:, 1] + self.core.y)
 
 
 def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_size: bool = False) -> FlatProblem:
@@ -116,8 +124,7 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
         netlist: with nodes of kind CELL.
         placement: where hard macros, ports and fixed cells are; other cells' positions are not read.
         core: the area.
-        mixed_size: hard macros that are not fixed are to be placed, too, as they are turned and with their halos: the
-            sides of a macro are its own and twice the wider halo on each axis.
+        mixed_size: hard macros that are not fixed are to be placed, too, as they are turned and with their halos.
 
     Raises:
         DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
@@ -132,14 +139,17 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
         netlist = as_turned(netlist, orientation)
     _check(netlist, placement, core, movable)
     cells = np.flatnonzero(movable).astype(np.int32)
-    halo = _halos(netlist, core)[cells]
-    halo = np.where(orientation[cells, None] >= Orientation.E, halo[:, [1, 0, 3, 2]], halo)
+    halo = turned_sides(_halos(netlist, core), orientation)
+    shift = np.where(movable[:, None], halo[:, 2:] - halo[:, :2], 0.0) / 2
+    of_pin, halo = shift[netlist.pin_node], halo[cells]
+    boxed = dataclasses.replace(netlist, pin_dx=netlist.pin_dx - of_pin[:, 0], pin_dy=netlist.pin_dy - of_pin[:, 1])
     problem = FlatProblem(
         core=core,
         cells=cells,
-        width=(netlist.width[cells] + 2 * halo[:, [0, 2]].max(axis=1)).astype(np.float32),
-        height=(netlist.height[cells] + 2 * halo[:, [1, 3]].max(axis=1)).astype(np.float32),
-        nets=_nets(netlist, placement, core, movable),
+        width=(netlist.width[cells] + halo[:, 0] + halo[:, 2]).astype(np.float32),
+        height=(netlist.height[cells] + halo[:, 1] + halo[:, 3]).astype(np.float32),
+        shift=shift[cells],
+        nets=_nets(boxed, placement, core, movable),
         fixed=fixed_rectangles(netlist, placement, core, movable=movable),
     )
     free = core.width * core.height - union_area(problem.fixed)

@@ -141,6 +141,9 @@ class TimingEvaluator:
         self.facts: dict[str, Any] = self._graph.facts()
         self._lock = threading.Lock()  # the graph has one set of delays
         self._tags = tag_arrays(timing, flat, self._graph, self.facts)
+        self._graph.constrain(**self._tags.arrays)
+        self._used = np.unique(timing.node)
+        self._timed: Placement | None = None  # what the graph has the times of
         self.notices = (*self._graph_notices(), *self._tags.notices)
 
     def _graph_notices(self) -> list[str]:
@@ -153,42 +156,63 @@ class TimingEvaluator:
                 notices.append(f"{facts[key]:,} nets {what}: paths through them are not timed as they are")
         return notices
 
-    def places(self, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-        """µm, float32 [P] each: where the pins are in a placement of the flat netlist's N nodes."""
-        timing = self.timing
-        turn = TURN[placement.orientation[timing.node]]
-        x = placement.x[timing.node] + turn[:, 0] * timing.dx + turn[:, 1] * timing.dy
-        y = placement.y[timing.node] + turn[:, 2] * timing.dx + turn[:, 3] * timing.dy
+    def places(self, placement: Placement, pins: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """µm, float32 [·] each: where pins, by default all P, are in a placement of the flat netlist's N nodes."""
+        node, dx, dy = (values[pins] for values in (self.timing.node, self.timing.dx, self.timing.dy))
+        turn = TURN[placement.orientation[node]]
+        x = placement.x[node] + turn[:, 0] * dx + turn[:, 1] * dy
+        y = placement.y[node] + turn[:, 2] * dx + turn[:, 3] * dy
         return x.astype(np.float32), y.astype(np.float32)
 
     def evaluate(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
         """The timing of a placement of the flat netlist, with its worst paths.
 
         Raises:
-            DesignError: a node has no position.
+            DesignError: a node has no position; no constrained path ends anywhere.
         """
-        used = np.unique(self.timing.node)
-        lost = used[~placement.placed[used]]
+        return self._time(placement, paths, update=False)
+
+    def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
+        """As `evaluate`, and equal to it, but only what the nodes that have moved since the last call change is timed.
+
+        Raises:
+            DesignError: a node has no position; no constrained path ends anywhere.
+        """
+        return self._time(placement, paths, update=True)
+
+    def _time(self, placement: Placement, paths: int, *, update: bool) -> TimingEstimate:
+        self._check_placed(placement)
+        begun = time.process_time()
+        with self._lock:
+            moved = _moved(self._timed, placement) if update and self._timed is not None else None
+            if moved is not None and 2 * moved.sum() < len(moved):
+                pins = np.flatnonzero(moved[self.timing.node]).astype(np.int32)
+                found = self._graph.move(pins, *self.places(placement, pins), worst=paths)
+            else:
+                self._price(placement)
+                found = self._graph.analyse(worst=paths)
+            self._timed = placement
+        return self._estimate(found, placement, begun)
+
+    def _check_placed(self, placement: Placement) -> None:
+        lost = self._used[~placement.placed[self._used]]
         if len(lost):
             name = self.flat.netlist.names[lost[0]]
             raise DesignError(f"{len(lost):,} cells and macros have no position, the first being {name!r}")
-        begun = time.process_time()
-        x, y = self.places(placement)
-        with self._lock:
-            self._price(x, y)
-            found = self._graph.analyse(**self._tags.arrays, worst=paths)
+
+    def _estimate(self, found: dict[str, Any], placement: Placement, begun: float) -> TimingEstimate:
         groups = self._groups(found["start"], found["end"])
         slack = found["end_slack"]
         present = [(name, groups == number) for number, name in enumerate(GROUPS) if (groups == number).any()]
         notices = list(self.notices)
         if not len(slack):
-            notices.append("no constrained path ends anywhere: there is no slack")
+            raise DesignError(f"{self.flat.name}: no constrained path ends anywhere: there is no slack")
         if not found["has_settled"]:
             notices.append("latches lend time to each other in a circle: their slack is that of ten rounds")
         return TimingEstimate(
             total=group_slack(slack),
             groups={name: group_slack(slack[members]) for name, members in present},
-            paths=tuple(self._path(path, x, y) for path in found["paths"]),
+            paths=tuple(self._path(path, placement) for path in found["paths"]),
             slack=found["slack"],
             endpoint=found["end"] // 2,
             slack_at_end=slack,
@@ -196,35 +220,49 @@ class TimingEvaluator:
             notices=tuple(notices),
         )
 
+    def path_wires(self, placement: Placement, *, paths: int) -> list[tuple[float, np.ndarray]]:
+        """The worst path of each of the worst `paths` endpoints: its slack, ps, and its wires, int [·, 2].
+
+        These are the driver and the driven pin. Raises DesignError as `evaluate`.
+        """
+        self._check_placed(placement)
+        with self._lock:
+            self._price(placement)
+            found = self._graph.analyse(worst=paths)
+        steps = [(slack, np.stack([v[:-1], v[1:]], axis=1) // 2) for slack, _, v, _ in found["paths"]]
+        driver = self.facts["driver"]
+        return [(float(slack), step[driver[step[:, 1]] == step[:, 0]]) for slack, step in steps]
+
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
         """A placement's delays of wires (`wire`, ps, [P]) and loads of nets (`load_rise`, `load_fall`, fF)."""
         with self._lock:
-            self._price(*self.places(placement))
+            self._price(placement)
             found: dict[str, np.ndarray] = self._graph.delays()
         return found
 
-    def _price(self, x: np.ndarray, y: np.ndarray) -> None:
+    def _price(self, placement: Placement) -> None:
         wires = self.timing.wires
+        self._timed = None
         self._graph.price(
-            x, y, self._tags.slew_at,
+            *self.places(placement),
             delay_per_um=wires.delay_per_um, capacitance_per_um=wires.capacitance_per_um, most_load=wires.most_load,
             stage_delay=wires.stage_delay, fanout_ratio=wires.fanout_ratio,
         )  # fmt: skip
 
     def _groups(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """The group of paths between vertices (int [·] each), as its place in `GROUPS`."""
-        kind = self.flat.netlist.kind[self.timing.node]
-        begins, ends = kind[start // 2], kind[end // 2]
+        begins, ends = (self.flat.netlist.kind[self.timing.node[vertex // 2]] for vertex in (start, end))
         return np.select(
             [(begins == NodeKind.PORT) | (ends == NodeKind.PORT), begins == NodeKind.HARD, ends == NodeKind.HARD],
             [3, 1, 2],
             0,
         )
 
-    def _path(self, found: tuple[float, int, np.ndarray, np.ndarray], x: np.ndarray, y: np.ndarray) -> TimingPath:
+    def _path(self, found: tuple[float, int, np.ndarray, np.ndarray], placement: Placement) -> TimingPath:
         slack, tag, vertices, times = found
         pins, names = vertices // 2, [self.timing.pin_name(int(pin), self.flat) for pin in vertices // 2]
         ends = [pin for pin in (pins[0], pins[-1]) if self.flat.netlist.kind[self.timing.node[pin]] == NodeKind.HARD]
+        x, y = self.places(placement, pins)
         by_wire = self.facts["driver"][pins[1:]] == pins[:-1]
         return TimingPath(
             slack=float(slack),
@@ -235,10 +273,16 @@ class TimingEvaluator:
             macros=tuple(dict.fromkeys(self.timing.pin_name(int(pin), self.flat).rpartition("/")[0] for pin in ends)),
             pins=tuple(names),
             times=tuple(times.tolist()),
-            x=tuple(x[pins].tolist()),
-            y=tuple(y[pins].tolist()),
+            x=tuple(x.tolist()),
+            y=tuple(y.tolist()),
             wire=float(np.diff(times)[by_wire].sum()),
         )
+
+
+def _moved(before: Placement, after: Placement) -> np.ndarray:
+    """Whether each node has another position or orientation, bool [N]."""
+    moved: np.ndarray = (before.x != after.x) | (before.y != after.y) | (before.orientation != after.orientation)
+    return moved
 
 
 def group_slack(slack: np.ndarray) -> GroupSlack:

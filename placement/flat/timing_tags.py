@@ -23,17 +23,15 @@ _MOST_CYCLES = 1000
 
 
 class TagArrays(NamedTuple):
-    """What `TimingGraph.analyse` takes.
+    """What `TimingGraph.constrain` takes.
 
     Attributes:
-        arrays: the keyword arguments.
-        slew_at: float32 [P], ps, of pins that clocks reach; NaN elsewhere.
+        arrays: the keyword arguments; `slew_at`, float32 [P], ps, is of pins that clocks reach, NaN elsewhere.
         clocks: the clock edge that each tag begins with, as text, G of them.
         notices: what is unusual.
     """
 
     arrays: dict[str, Any]
-    slew_at: np.ndarray
     clocks: list[str]
     notices: list[str]
 
@@ -57,10 +55,15 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS} are analysed")
     finder = _Finder(timing, flat)
     sources = [(pin, number) for number, clock in enumerate(clocks) for pin in finder.pins(clock.sources)]
-    plain, inverted = graph.clocks([pin for pin, _ in sources], [number for _, number in sources])
+    is_generated = [clocks[number].is_generated for _, number in sources]
+    plain, inverted = graph.clocks([pin for pin, _ in sources], [number for _, number in sources], is_generated)
     register_clocks = np.flatnonzero(facts["is_register_clock"])
     reached = (plain | inverted)[register_clocks] != 0
     if not reached.any():
+        if not len(register_clocks):
+            raise DesignError(
+                f"{flat.name}: no register is in the Liberty files, with an arc from its clock: no path begins"
+            )
         names = ", ".join(clock.name for clock in clocks)
         raise DesignError(f"{flat.name}: no register is reached by a clock ({names}): the SDC file's sources are wrong")
     clock_pins = np.union1d(register_clocks, facts["check_clock"])
@@ -118,10 +121,11 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         "edge_offset": np.repeat([clock.latency - clock.uncertainty for clock in clocks], 2).astype(np.float32),
         "period": np.array([clock.period for clock in clocks], dtype=np.float32),
         "tag_of_edge": np.array([tags.all.get((edge, ()), -1) for edge in range(2 * len(clocks))], dtype=np.int32),
+        "slew_at": slew_at,
         "tags": len(tags.all),
         "groups": len(groups),
     }
-    return TagArrays(arrays, slew_at, [tags.text(tag) for tag in tags.all], notices)
+    return TagArrays(arrays, [tags.text(tag) for tag in tags.all], notices)
 
 
 class _Finder:

@@ -232,7 +232,7 @@ class Constraints:
 
     def turned_halo(self, orientation: np.ndarray) -> np.ndarray:
         """The nodes' halos left, bottom, right and above in their orientations (int [N]), float64 [N, 4]."""
-        return np.take_along_axis(self.halo, _TURNED_SIDES[orientation], axis=1)
+        return turned_sides(self.halo, orientation)
 
     @property
     def coarsest_pitch(self) -> tuple[float, float]:
@@ -270,6 +270,11 @@ def four_sides(halo: ArrayLike) -> np.ndarray:
     """Halos with left, bottom, right and top, float64 [·, 4], of such, or of x and y of both sides, [·, 2]."""
     sides = np.asarray(halo, np.float64)
     return np.tile(sides, (1, 2)) if sides.ndim == 2 and sides.shape[1] == 2 else sides.reshape(-1, 4)
+
+
+def turned_sides(halo: np.ndarray, orientation: np.ndarray) -> np.ndarray:
+    """Halos (float64 [N, 4]) left, bottom, right and above of nodes in orientations (int [N]), float64 [N, 4]."""
+    return np.take_along_axis(halo, _TURNED_SIDES[orientation], axis=1)
 
 
 def _check_macro_grids(grids: tuple[MacroGrid, ...], nodes: int) -> None:

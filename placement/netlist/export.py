@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import itertools
 import os
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from placement.config import ConfigError, import_object
 from placement.netlist import files
 from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError, reject
@@ -65,6 +65,7 @@ class MacroLocation:
         master: the master's name, or "" if it is unknown.
         x, y: database units, the lower left corner of the rotated box.
         orientation: of the macro.
+        halo: database units left, below, right and above in orientation N; None: unknown.
     """
 
     name: str
@@ -73,6 +74,7 @@ class MacroLocation:
     x: int
     y: int
     orientation: Orientation
+    halo: tuple[int, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Export:
     @functools.cached_property
     def all_locations(self) -> list[MacroLocation]:
         """All macros in the user's coordinates."""
-        return macro_locations(self.flat, self.design.netlist, self.placement)
+        return macro_locations(self.flat, self.design.netlist, self.placement, halo=self.design.constraints.halo)
 
     @functools.cached_property
     def locations(self) -> list[MacroLocation]:
@@ -157,7 +159,7 @@ class ExportFormat:
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A written format: the file's bytes, the number of macros in it, and notes on them."""
+    """A written format: the file's bytes, gzipped if its name ends in .gz, the number of macros in it, and notes."""
 
     data: bytes
     macros: int
@@ -168,11 +170,10 @@ def export_format(name: str) -> ExportFormat:
     """The format of a name in `FORMATS`, or of an import path such as `my_package.formats.MINE`; else DesignError."""
     if name in FORMATS:
         return FORMATS[name]
-    module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute) if module else None
-    except (ImportError, AttributeError) as error:
-        raise DesignError(f"format={name!r}: {error}") from None
+        found = import_object(name, key="format") if "." in name else None
+    except ConfigError as error:
+        raise DesignError(str(error)) from None
     if not isinstance(found, ExportFormat):
         known = ", ".join(FORMATS)
         raise DesignError(f"format={name!r}: must be one of {known}, or the import path of an ExportFormat")
@@ -196,7 +197,7 @@ def export_placement(
         placement: of its macros.
         folder: of the design.
         form: the format, as `export_format` takes it.
-        name: of the file that will be written, for messages.
+        name: of the file that will be written.
         blockages: whether a script also adds placement blockages: the macros with their halos, and those of the import.
         cut_rows: whether a script also cuts the rows at the macros.
 
@@ -211,7 +212,7 @@ def export_placement(
             raise DesignError(f"{option}=true: format={form} cannot express it; formats that can: {able}")
     export = Export(design, placement, Path(folder), name, chosen.changes_only, blockages, cut_rows)
     content = chosen.write(export)
-    data = content.encode() if isinstance(content, str) else content
+    data = files.packed(name, content)
     if chosen.on_canvas:
         return Exported(data, len(design.netlist.hard), ())
     notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
@@ -275,7 +276,9 @@ def added_blockages(flat: FlatDesign, design: Design, placement: Placement) -> l
     return [(box[0], box[1], box[2], box[3]) for box in corners.tolist()]
 
 
-def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[MacroLocation]:
+def macro_locations(
+    flat: FlatDesign, netlist: Netlist, placement: Placement, *, halo: np.ndarray | None = None
+) -> list[MacroLocation]:
     """The hard macros of a placement in the user's coordinates; of an array, each of its macros.
 
     Args:
@@ -283,6 +286,7 @@ def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) ->
         netlist: the flat netlist itself, or a clustered one with the same hard macros by name.
         placement: of `netlist`'s nodes, µm: from the user's origin if `netlist` is the flat netlist, else from the
             lower left corner of the core.
+        halo: of `netlist`'s nodes, float64 [N, 4], left, bottom, right and top in orientation N, µm.
 
     Raises:
         DesignError: a macro has no position, or the two netlists do not have the same macros.
@@ -317,9 +321,10 @@ def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) ->
         if turned.swaps_sides:
             width, height = height, width
         master = flat.master_names[flat.master[own]] if flat.master[own] >= 0 else ""
+        kept = None if halo is None else tuple(np.round(halo[node] * units).astype(int).tolist())
         for name, written, centre_x, centre_y in named:
             corner = round((centre_x - width / 2) * units), round((centre_y - height / 2) * units)
-            found.append(MacroLocation(name, written, master, *corner, orientation=turned))
+            found.append(MacroLocation(name, written, master, *corner, orientation=turned, halo=kept))
     return found
 
 
@@ -342,7 +347,8 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their places, and nothing else.
 
-    Macros are added to a file that has none of them, as a floorplan beside another netlist.
+    A macro whose halo is not that of the file gets a `HALO`. Macros are added to a file that has none of them, as a
+    floorplan beside another netlist.
 
     Raises:
         DesignError: a macro is no component of the file, but others are.
@@ -353,22 +359,25 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
         return _with_components(file.data, locations)
     if missing:
         reject(file.path, [("macros that are no components of it", len(missing), [(0, name) for name in missing[:10]])])
+    halo_of = dict(zip(file.components.halo_component.tolist(), map(tuple, file.components.halo.tolist()), strict=True))
     pieces: list[bytes] = []
     done = 0
     for location in sorted(locations, key=lambda place: index[place.written_name]):
         component = index[location.written_name]
         begin, end = int(file.components.begin[component]), int(file.components.end[component])
-        pieces += [file.data[done:begin], _placed_entry(file.data[begin:end], location)]
+        entry = file.data[begin:end]
+        if location.halo is None or location.halo == halo_of.get(component, (0, 0, 0, 0)):
+            location = dataclasses.replace(location, halo=None)
+        else:
+            entry = _without_halo(entry)
+        pieces += [file.data[done:begin], _placed_entry(entry, location)]
         done = end
     return b"".join([*pieces, file.data[done:]])
 
 
 def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
     """A DEF file with further components, in its section of them, or in one before what follows that section."""
-    lines = "".join(
-        f"- {place.written_name} {place.master} + FIXED ( {place.x} {place.y} ) {place.orientation.name} ;\n"
-        for place in locations
-    ).encode()
+    lines = "".join(f"- {place.written_name} {place.master} + {_fixed(place)} ;\n" for place in locations).encode()
     head = _COMPONENTS.search(data)
     if head is None:
         begin, end = b"COMPONENTS %d ;\n" % len(locations), b"END COMPONENTS\n"
@@ -379,10 +388,28 @@ def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
     return data[: head.start()] + count + data[head.end() : at] + lines + data[at:]
 
 
+def _fixed(location: MacroLocation) -> str:
+    """A component's placement, and its halo where it is to be written."""
+    halo = " + HALO {} {} {} {}".format(*location.halo) if location.halo and any(location.halo) else ""
+    return f"FIXED ( {location.x} {location.y} ) {location.orientation.name}{halo}"
+
+
+def _words(entry: bytes) -> list[re.Match[bytes]]:
+    return [word for word in _DEF_WORD.finditer(entry) if not word[0].startswith(b"#")]
+
+
+def _without_halo(entry: bytes) -> bytes:
+    words = _words(entry)
+    for at, (word, follower) in enumerate(itertools.pairwise(words)):
+        if word[0] == b"+" and follower[0].upper() == b"HALO":
+            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # of its four numbers
+            return entry[: word.start()] + entry[words[last].end() :].lstrip(b" ")
+    return entry
+
+
 def _placed_entry(entry: bytes, location: MacroLocation) -> bytes:
     """A component's entry with its placement replaced, or one added behind its master."""
-    fixed = f"FIXED ( {location.x} {location.y} ) {location.orientation.name}".encode()
-    words = [word for word in _DEF_WORD.finditer(entry) if not word[0].startswith(b"#")]
+    fixed, words = _fixed(location).encode(), _words(entry)
     written = [word[0].upper() for word in words]
     for at, (word, follower) in enumerate(itertools.pairwise(written)):
         if word == b"+" and follower in _PLACINGS:
@@ -511,32 +538,28 @@ def _script(written_for: str, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (f"# Written for {written_for}.", *lines))
 
 
-def _def(export: Export) -> bytes:
-    return def_bytes(read_def(export.source(DEF_NAME, "a DEF file")), export.locations)
-
-
 def _bookshelf(export: Export) -> str:
     positions = export.source(POSITIONS_NAME, "a Bookshelf design with a .pl file")
     return bookshelf_pl(files.unpacked_bytes(positions).decode(), export.locations, export.units)
 
 
-def _openroad(export: Export) -> str:
-    return openroad_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
+def _script_by(write: Callable[..., str], *options: str) -> ExportFormat:
+    """The format of a script that `write` makes, which can express the options."""
 
+    def text(export: Export) -> str:
+        cut = {"cut": export.cut} if "cut_rows" in options else {}
+        return write(export.locations, export.units, blockages=export.added_blockages, **cut)
 
-def _innovus(export: Export) -> str:
-    return innovus_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
-
-
-def _icc2(export: Export) -> str:
-    return icc2_tcl(export.locations, export.units, blockages=export.added_blockages)
+    return ExportFormat(text, changes_only=True, options=options)
 
 
 FORMATS: dict[str, ExportFormat] = {
-    "def": ExportFormat(_def, changes_only=True),
-    "openroad": ExportFormat(_openroad, changes_only=True, options=("blockages", "cut_rows")),
-    "innovus": ExportFormat(_innovus, changes_only=True, options=("blockages", "cut_rows")),
-    "icc2": ExportFormat(_icc2, changes_only=True, options=("blockages",)),
+    "def": ExportFormat(
+        lambda export: def_bytes(read_def(export.source(DEF_NAME, "a DEF file")), export.locations), changes_only=True
+    ),
+    "openroad": _script_by(openroad_tcl, "blockages", "cut_rows"),
+    "innovus": _script_by(innovus_tcl, "blockages", "cut_rows"),
+    "icc2": _script_by(icc2_tcl, "blockages"),
     "bookshelf": ExportFormat(_bookshelf),
     "plc": ExportFormat(lambda export: placement_text(export.name, export.design, export.placement), on_canvas=True),
     "csv": ExportFormat(lambda export: csv_text(export.locations, export.units)),

@@ -25,6 +25,7 @@ class Clock:
         latency: ps from its source to registers.
         uncertainty: ps that every check loses.
         transition: ps, its slew at registers, as the SDC file gives it.
+        is_generated: whether it is made from another clock, which ends at its sources.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Clock:
     latency: float = 0.0
     uncertainty: float = 0.0
     transition: float = 0.0
+    is_generated: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

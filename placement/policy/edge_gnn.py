@@ -28,9 +28,19 @@ from flax import nnx
 
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
-from placement.policy.features import GLOBALS, GridFeatures, channels, grid_features, priors, situation
+from placement.policy.features import (
+    FLOAT32,
+    GLOBALS,
+    GridFeatures,
+    channels,
+    grid_features,
+    priors,
+    product,
+    product_dtype,
+    rounded,
+    situation,
+)
 from placement.policy.inputs import NODE_FEATURES, GraphInputs
-from placement.policy.precision import FLOAT32, product, product_dtype, rounded
 from placement.policy.springs import TARGETS
 
 REGIONS = 6

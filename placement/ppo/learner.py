@@ -1,21 +1,30 @@
-"""The learner: whole episodes in, better parameters out. The algorithm is in `placement.ppo.ppo`.
+"""The learner: whole episodes in, better parameters out, on the devices of one host or of several that act as one.
 
-Axis legend: B episodes, T steps (of the longest design), S = B · T samples with padding.
+The algorithm is in `placement.ppo.ppo`. Parallelism is over data, on a mesh with one axis: parameters are on every
+device, batches are split. Each learner host reads episodes of its own, and all learn from all of them: episodes travel
+as actions (about 2 kB each), and before an iteration the hosts exchange theirs, so every host holds the same batch. The
+gradient step is jitted over the mesh of all hosts' devices: each device computes a share, and the gradients are
+averaged. Parameters are the same everywhere; one host publishes and saves.
+
+Axis legend: H hosts, B episodes (of all hosts; of one in `Hosts`), T steps (of the longest design), S = B · T samples
+with padding.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from placement.config import EnvConfig, PolicyConfig, PPOConfig
+from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.state import EpisodeRenderer
 from placement.episode import Episode, stack_episodes
@@ -25,8 +34,142 @@ from placement.policy.features import episode_energies
 from placement.policy.inputs import GraphInputs
 from placement.ppo import ppo
 from placement.ppo.baseline import Regression, history_features, no_episodes, predicted, wire_shares
-from placement.ppo.hosts import Hosts, check_divisible, put, replicated, single_device_mesh
 from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Samples, StepMetrics, Targets, Trained
+
+# --- Devices and hosts -----------------------------------------------------------------------------------------------
+
+MEET_SECONDS = 3600.0
+"""Deadline of the hosts' waits for each other between two exchanges: one may evaluate, or lack episodes."""
+DATA = "data"
+"""The mesh's only axis."""
+
+
+def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """A mesh over `devices`; when None, over all of the default backend's, those of other learner hosts included."""
+    return Mesh(np.array(jax.devices() if devices is None else devices), (DATA,))
+
+
+def single_device_mesh() -> Mesh:
+    """A mesh of the default backend's first device."""
+    return make_mesh(jax.local_devices()[:1])
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+    """The whole array on every device."""
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def split_over(mesh: Mesh, axis: int) -> NamedSharding:
+    """Split along `axis`, the other axes whole."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
+
+
+def put(tree: Any, sharding: NamedSharding) -> Any:
+    """A pytree of host arrays on the devices, also where some of them belong to other processes.
+
+    Every process must give the same values.
+    """
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+    return jax.tree.map(lambda leaf: _put_leaf(leaf, sharding), tree)
+
+
+def _put_leaf(leaf: Any, sharding: NamedSharding) -> jax.Array:
+    if isinstance(leaf, jax.Array) and leaf.sharding == sharding:
+        return leaf
+    host = np.asarray(leaf)
+    return jax.make_array_from_callback(host.shape, sharding, lambda part: host[part])
+
+
+def check_divisible(minibatch_size: int, mesh: Mesh) -> None:
+    """Raises ConfigError unless every device gets as many samples of a minibatch."""
+    if minibatch_size % mesh.size:
+        below, above = minibatch_size // mesh.size * mesh.size, -(-minibatch_size // mesh.size) * mesh.size
+        choices = f"{above}" if not below else f"{below} or {above}"
+        raise ConfigError(
+            f"ppo.minibatch_size={minibatch_size}: must be divisible by the {mesh.size} devices, such as {choices}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosts:
+    """The learner hosts, as one of them sees them.
+
+    Attributes:
+        index: which one this is, from 0; host 0 publishes, evaluates and saves.
+        count: H.
+    """
+
+    index: int = 0
+    count: int = 1
+
+    def exchange(self, episodes: list[Episode]) -> list[Episode]:
+        """All hosts' episodes, host by host; every host must call this with as many. Waits for all of them.
+
+        Raises:
+            JaxRuntimeError: another host is gone, or did not come in time.
+        """
+        if self.count == 1:
+            return episodes
+        from orbax.checkpoint import multihost  # slow to import, and only needed here
+
+        # What JAX's exchange itself waits is not for us to set.
+        multihost.get_barrier_sync_fn()(key="exchange", timeout_ms=int(1000 * MEET_SECONDS))
+        mine = Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
+        # One array, as several at once may overtake each other; bytes, as JAX would cut 64-bit numbers down to 32.
+        packed = np.concatenate([np.ascontiguousarray(field).reshape(-1).view(np.uint8) for field in mine])
+        everyone = np.asarray(multihost_utils.process_allgather(packed))  # [H, bytes]
+        ends = np.cumsum([field.nbytes for field in mine])[:-1]
+        parts = zip(np.split(everyone, ends, axis=1), mine, strict=True)
+        flat = ((np.ascontiguousarray(part).reshape(-1).view(field.dtype), field) for part, field in parts)
+        batch = Episode(*(values.reshape(-1, *field.shape[1:]) for values, field in flat))  # an axis of H · B
+        return [Episode(*(field[index] for field in batch)) for index in range(len(batch.actions))]
+
+    def first(self, value: float) -> float:
+        """Host 0's value, on every host; all must call this. Raises JaxRuntimeError if another host is gone."""
+        if self.count == 1:
+            return value
+        sent = np.frombuffer(np.float64(value).tobytes(), np.uint8)
+        return float(np.asarray(multihost_utils.broadcast_one_to_all(sent)).view(np.float64)[0])
+
+
+def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120.0, bind: str = "127.0.0.1") -> Hosts:
+    """Makes this process one of `count` learner hosts; call it before JAX computes anything.
+
+    Args:
+        coordinator: host:port on which host 0 waits for the others.
+        index: which one this is, from 0.
+        count: how many there are.
+        timeout: seconds that the hosts wait for each other.
+        bind: this host's address, at which the others reach it when hosts compute on CPUs.
+
+    Raises:
+        RuntimeError: the others did not come in time, or JAX has already been used.
+    """
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    _listen_at(bind)
+    jax.distributed.initialize(
+        coordinator_address=coordinator,
+        num_processes=count,
+        process_id=index,
+        initialization_timeout=int(timeout),
+        # Listens where the others look for it, and nowhere else.
+        coordinator_bind_address=coordinator if index == 0 else None,
+    )
+    return Hosts(index, count)
+
+
+def _listen_at(address: str) -> None:
+    """Has the CPUs' collectives listen at `address`; JAX has no setting for that, and takes the machine's name's."""
+    from jax._src import xla_bridge
+
+    library = xla_bridge.xla_client._xla
+    made = library.make_gloo_tcp_collectives
+    made = made.func if isinstance(made, functools.partial) else made
+    library.make_gloo_tcp_collectives = functools.partial(made, hostname=address)
+
+
+# --- The learner -----------------------------------------------------------------------------------------------------
 
 
 class LearnerState(NamedTuple):
@@ -47,16 +190,32 @@ class LearnerState(NamedTuple):
     baseline: Regression
 
 
+class DesignConstants(NamedTuple):
+    """What the learner knows of G designs.
+
+    Attributes:
+        inputs: the network's, on every device.
+        wire_shares: float32 [G, T], see `placement.ppo.baseline.wire_shares`.
+        macros: int [G], macros to place.
+    """
+
+    inputs: GraphInputs
+    wire_shares: np.ndarray
+    macros: np.ndarray
+
+
 class Prepared(NamedTuple):
     """The part of an iteration's input that does not depend on the learner's state.
 
     Attributes:
-        batch: the episodes stacked: axis B before each field's own.
+        batch: the episodes stacked: axis B before each field's own; `design` indexes `designs`.
         observation: on every device, axis S before those of one observation.
+        designs: of the episodes.
     """
 
     batch: Episode
     observation: Observation
+    designs: DesignConstants
 
 
 class Learner:
@@ -103,10 +262,10 @@ class Learner:
         self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
         everywhere = replicated(self._mesh)
-        self._inputs: GraphInputs = put(self._network.inputs, everywhere)
+        inputs = self._network.inputs
+        self._constants = self._constants_of(self._designs, inputs)
         self._optimiser = ppo.make_optimiser()
         self._buffer: Observation | None = None
-        self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=everywhere)
         self._proximal = jax.jit(functools.partial(ppo.with_proximal, self._network), out_shardings=everywhere)
@@ -169,12 +328,18 @@ class Learner:
 
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
         """Moves the rendered buffer to the devices; the buffer must not change until `learn` returns."""
-        flat = jax.tree.map(_joined, Observation(*buffer))
-        return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)))
+        flat = jax.tree.map(joined, Observation(*buffer))
+        return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)), self._constants)
 
     def episodes(self, prepared: Prepared) -> list[Episode]:
         """All hosts' episodes that were prepared, in the same order on every host."""
         return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
+
+    def _constants_of(self, designs: Sequence[Design], inputs: GraphInputs) -> DesignConstants:
+        """Of designs whose inputs, on the host or the default device, are given."""
+        shares = np.zeros((len(inputs.macros), self._steps), np.float32)
+        shares[: len(designs)] = wire_shares(designs, self._steps)
+        return DesignConstants(put(inputs, replicated(self._mesh)), shares, np.asarray(inputs.macros))
 
     def _check(self, episodes: list[Episode]) -> None:
         if not episodes:
@@ -208,11 +373,12 @@ class Learner:
             gradient_steps and skipped_steps of this iteration, samples of an epoch.
         """
         config, batch = self._config, prepared.batch
-        statistics = ppo.updated_statistics(self.state.reward_statistics, batch)
-        rewards = ppo.normalised_rewards(statistics, batch)
-        energy = self._energies(self._inputs, prepared.observation, put(batch.length, replicated(self._mesh)))
+        inputs, credited = prepared.designs.inputs, self._credited(batch)
+        statistics = ppo.updated_statistics(self.state.reward_statistics, credited)
+        rewards = ppo.normalised_rewards(statistics, credited)
+        energy = self._energies(inputs, prepared.observation, put(batch.length, replicated(self._mesh)))
         values, baseline = self._baseline(prepared, energy, rewards, statistics)
-        goals = ppo.targets(batch, rewards, values, decay=config.gae_lambda)
+        goals = ppo.targets(credited, rewards, values, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
         decay = _linear_decay(config.final_fraction, progress)
@@ -223,11 +389,12 @@ class Learner:
         inside = np.flatnonzero((np.arange(self._steps)[None] < batch.length[:, None]).ravel()).astype(np.int32)
         drawn = math.ceil(config.sample_fraction * len(inside))
         orders = [seeds.permutation(inside)[:drawn] for _ in range(config.epochs)]
-        data = self._with_proximal(trained, self._data(prepared, energy, goals), batch, np.unique(orders))
+        data = self._data(prepared, energy, goals)
+        data = self._with_proximal(trained, inputs, data, batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
             for minibatch in self._minibatches(order, len(batch.length)):
-                trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
+                trained, step_metrics = self._step(trained, inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
@@ -240,14 +407,18 @@ class Learner:
             "samples": float(drawn),
         }
 
+    def _credited(self, batch: Episode) -> Episode:
+        """The episodes with the rewards, and the designs, whose running statistics they are compared with."""
+        return batch
+
     def _baseline(
         self, prepared: Prepared, energy: jax.Array, rewards: np.ndarray, statistics: ppo.RewardStatistics
     ) -> tuple[np.ndarray, Regression]:
         """The baseline's predictions before each step, float32 [B, T]; and the baseline with these episodes learned."""
         batch = prepared.batch
         actions, lengths = np.maximum(batch.actions, 0), put(batch.length, replicated(self._mesh))
-        features = self._history(self._inputs, self._wire_shares, prepared.observation, energy, actions, lengths)
-        macros = np.asarray(self._network.inputs.macros)
+        inputs, shares, macros = prepared.designs
+        features = self._history(inputs, shares, prepared.observation, energy, actions, lengths)
         unit = statistics.deviation / self.state.reward_statistics.deviation
         return predicted(self.state.baseline, np.asarray(features), rewards, batch, macros=macros, unit=unit)
 
@@ -257,36 +428,30 @@ class Learner:
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         ones, weights = np.ones_like(goals.advantages), np.zeros_like(goals.advantages)
         samples = Samples(actions, batch.log_probabilities, ones, goals.advantages, weights)
-        flat = put(jax.tree.map(_joined, samples), replicated(self._mesh))
+        flat = put(jax.tree.map(joined, samples), replicated(self._mesh))
         return IterationData(prepared.observation, flat, energy)
 
-    def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
+    def _with_proximal(
+        self, trained: Trained, inputs: GraphInputs, data: IterationData, batch: Episode, used: np.ndarray
+    ) -> IterationData:
         """The data with the present policy's ratios for those samples of `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
         for minibatch in self._minibatches(stale, len(batch.length), whole=True):
-            data = self._proximal(trained.params, self._inputs, data, minibatch)
+            data = self._proximal(trained.params, inputs, data, minibatch)
         return data
 
     def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:
         """The samples `order` (int32 [samples]) of so many episodes, split."""
         size, most = self._config.minibatch_size, episodes * self._steps
-        return ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
+        found = ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
+        return put(found, split_over(self._mesh, 1))
 
-    def _traced_step(
-        self,
-        trained: Trained,
-        inputs: GraphInputs,
-        data: IterationData,
-        minibatch: Minibatch,
-        coefficients: Coefficients,
-        rates: Rates,
-    ) -> tuple[Trained, StepMetrics]:
+    def _traced_step(self, trained: Trained, *arguments: Any) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        step = functools.partial(ppo.gradient_step, self._network, self._optimiser)
-        return step(trained, inputs, data, minibatch, coefficients, rates)
+        return ppo.gradient_step(self._network, self._optimiser, trained, *arguments)
 
 
-def _joined(array: np.ndarray) -> np.ndarray:
+def joined(array: np.ndarray) -> np.ndarray:
     """[B, T, …] → [S, …], without a copy."""
     return array.reshape(-1, *array.shape[2:])
 

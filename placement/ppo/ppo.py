@@ -29,7 +29,6 @@ from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.policy.agent import Embeddings, Network, Params
 from placement.policy.inputs import Array, GraphInputs
-from placement.ppo.hosts import put, split_over
 
 # --- Advantages ------------------------------------------------------------------------------------------------------
 
@@ -285,7 +284,7 @@ class Minibatch(NamedTuple):
 
 
 def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh, whole: bool = False) -> list[Minibatch]:
-    """Minibatches of one shape on the mesh's devices.
+    """Minibatches of one shape for the mesh's devices, as host arrays.
 
     Args:
         order: int32 [samples], shuffled indices into S.
@@ -310,7 +309,7 @@ def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh, wh
         indices, weights = np.zeros(chunks * chunk, np.int32), np.zeros(chunks * chunk, np.float32)
         indices[: len(mine)], weights[: len(mine)] = mine, 1
         shaped = Minibatch(indices.reshape(chunks, chunk), weights.reshape(chunks, chunk))
-        result.append(put(shaped, split_over(mesh, 1)))
+        result.append(shaped)
     return result
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import logging
 import threading
 from typing import TYPE_CHECKING
 
 from placement.config import ConfigError, ReplayConfig
-from placement.episode import Episode, Schema
-from placement.replay.base import Delivery, Replay, ReplayClosed, ReplayTimeout
+from placement.episode import Episode
+from placement.replay.replay import MemoryReplay, Replay, ReplayClosed
 from placement.transport.addresses import fixed
 
 if TYPE_CHECKING:
@@ -54,57 +53,6 @@ def _warn_once(reason: str) -> None:
         reason,
         INSTALL_REVERB,
     )
-
-
-class MemoryReplay(Replay):
-    """A `Replay` in this process's memory: a bounded queue under a condition variable.
-
-    Args:
-        capacity: episodes held at most; writers wait when it is full, unless the reader wants more at once.
-        steps: T, the longest design's number of macros to place.
-        designs: the number of the run's designs; None = not checked.
-    """
-
-    rejected = 0  # a malformed episode is never added: `write` raises
-
-    def __init__(self, *, capacity: int, steps: int, designs: int | None = None) -> None:
-        self._capacity = capacity
-        self._schema = Schema(steps, designs)
-        self._episodes: collections.deque[Episode] = collections.deque()
-        self._delivery = Delivery(
-            "the in-memory replay",
-            available=lambda: len(self._episodes),
-            take=lambda count: [self._episodes.popleft() for _ in range(count)],
-        )
-
-    def write(self, episode: Episode, *, timeout: float) -> None:
-        self._schema.check(episode)
-        delivery = self._delivery
-        with delivery.changed:
-            ready = delivery.changed.wait_for(lambda: delivery.closed.is_set() or not self._is_full(), timeout)
-            delivery.raise_if_closed("write")
-            if not ready:
-                raise ReplayTimeout(
-                    f"{threading.current_thread().name} waited {timeout:g} s to write an episode: the in-memory replay "
-                    f"is full ({self._capacity} episodes) and the learner took none"
-                )
-            self._episodes.append(episode)
-            delivery.changed.notify_all()
-
-    def read(self, count: int, *, timeout: float) -> list[Episode]:
-        return self._delivery.read(count, timeout=timeout)
-
-    def size(self) -> int:
-        with self._delivery.changed:
-            return len(self._episodes)
-
-    def close(self) -> None:
-        self._delivery.close()
-        with self._delivery.changed:
-            self._episodes.clear()
-
-    def _is_full(self) -> bool:
-        return len(self._episodes) >= max(self._capacity, self._delivery.wanted)
 
 
 class ReverbReplay(Replay):

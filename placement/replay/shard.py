@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 from placement.episode import Schema
-from placement.replay.base import ReplayTimeout
+from placement.replay.replay import ReplayTimeout
 from placement.replay.shard_items import TABLE, make_table
 from placement.transport.event_loop import within
 from placement.transport.gate import Gate

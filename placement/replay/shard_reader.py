@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placement.episode import Episode, EpisodeIntervalSet, MalformedEpisode, Schema
-from placement.replay.base import Delivery, ReplayReader, ReplayTimeout
+from placement.replay.replay import Delivery, ReplayReader, ReplayTimeout
 from placement.replay.shard_items import ItemReader, ItemsEnded, is_gone, is_silent, probe, require_episodes
 from placement.transport.addresses import Addresses
 from placement.transport.gate import Dial, direct

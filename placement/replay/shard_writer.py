@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from placement.episode import Episode, Schema
-from placement.replay.base import ReplayClosed, ReplayTimeout, ReplayWriter
+from placement.replay.replay import ReplayClosed, ReplayTimeout, ReplayWriter
 from placement.replay.shard_items import PROBE_SECONDS, ItemWriter, is_gone, is_silent, probe, require_episodes
 from placement.transport.addresses import Addresses, Failover
 from placement.transport.gate import Dial, direct

@@ -86,12 +86,13 @@ def paths_table(found: TimingEstimate) -> Table:
     table = Table(title="worst paths, one per endpoint", title_justify="left", title_style="bold")
     for name, justify in (("slack", "right"), ("wires", "right"), ("length", "right"), ("pins", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("group")
     table.add_column("from", overflow="fold")
     table.add_column("to", overflow="fold")
     for path in found.paths[:SHOWN_PATHS]:
         ends = (_shortened(path.start), _shortened(path.end))
         numbers = (f"{path.slack:,.0f} ps", f"{path.wire:,.0f} ps", f"{path.length:,.0f} µm", f"{len(path.pins)}")
-        table.add_row(*numbers, *ends)
+        table.add_row(*numbers, path.group, *ends)
     return table
 
 

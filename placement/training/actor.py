@@ -23,7 +23,7 @@ from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.episode import Episode
 from placement.modelcache.store import ParameterStore, Snapshot, StoreClosed
-from placement.replay.base import ReplayClosed, ReplayWriter
+from placement.replay.replay import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
 from placement.training.inference import Inference, InferenceClosed
 from placement.training.rollout import play, whole_episode

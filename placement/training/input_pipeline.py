@@ -17,7 +17,7 @@ from placement.engine.observation import Observation
 from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.ppo.learner import Learner, Prepared
-from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
+from placement.replay.replay import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2
 CHUNK = 8

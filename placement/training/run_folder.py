@@ -23,7 +23,8 @@ from typing import Any
 from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import check_output_folder, write_whole
-from placement.netlist.load import load
+from placement.netlist.generators.synthetic import SyntheticDesigns
+from placement.netlist.load import find, load
 
 PACKAGES = (
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
@@ -39,13 +40,8 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
-RENAMED = {
-    "policy.room_bias": "policy.whitespace_bias",
-    "policy.location_frequencies": None,
-    "ppo.final_learning_rate_fraction": "ppo.final_fraction",
-    "ppo.final_entropy_fraction": None,
-}
-"""Settings by the names that older run folders have for them; None: has gone."""
+VALIDATION_DESIGNS = 16
+"""Designs on which a run is evaluated whose own designs are drawn: the same for all seeds."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -80,7 +76,7 @@ class Run:
         path = self.folder / BEST_NAME
         best = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         found = {}
-        for design in map(load, read_settings(self.folder, key="folder").design):
+        for design in named_designs(read_settings(self.folder, key="folder")):
             if design.name in best:
                 file = self.folder / best[design.name]["file"]
                 found[design.name] = read_placement(file, design.netlist, located=design.initial)[1]
@@ -115,18 +111,36 @@ def _short_name(design: str) -> str:
     path = Path(design)
     if path.name.startswith("netlist.pb.txt") and path.parent.name:
         return path.parent.name
-    return path.name.removesuffix(".gz").removesuffix(".pb.txt") or "design"
+    return path.name.removesuffix(".gz").removesuffix(".pb.txt").replace(":", "-") or "design"
+
+
+def named_designs(config: TrainConfig) -> list[Design]:
+    """The run's designs as they are on disk; where they are drawn, those of the distribution's validation split.
+
+    Raises DesignError.
+    """
+    if config.drawn is None:
+        return [load(name) for name in config.design]
+    validation = SyntheticDesigns(macros=config.drawn, split="validation")
+    return [validation[number] for number in range(VALIDATION_DESIGNS)]
+
+
+def check_designs(config: TrainConfig) -> None:
+    """Raises DesignError where there is no design of a name."""
+    for name in config.design if config.drawn is None else ():
+        find(name)
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their grid of actions, in their preferred orientations; raises DesignError.
+    """As `named_designs`, with their grid of actions, in their preferred orientations.
 
-    ConfigError: two designs have the same name.
+    Raises DesignError, and ConfigError where two designs have the same name.
     """
     from placement.netlist.feasibility import ready
 
     env = config.env
-    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
+    found = named_designs(config)
+    designs = [ready(design).with_actions(env.action_scale, off_grid=env.off_grid) for design in found]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: designs must have different names")
     return designs
@@ -189,21 +203,36 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
-        return build(TrainConfig, current_names(values))
+        check_names(run, values)
+        return build(TrainConfig, values)
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings of an older run folder under their present names."""
-    result = dict(settings)
-    for old, new in RENAMED.items():
-        group, _, name = old.partition(".")
-        if isinstance(result.get(group), Mapping) and name in result[group]:
-            values = dict(result[group])
-            value = values.pop(name)
-            result[group] = values if new is None else values | {new.removeprefix(f"{group}."): value}
-    return result
+def check_names(run: Path, settings: Mapping[str, Any]) -> None:
+    """Raises ConfigError where a run's nested settings have names that no longer exist, with what can be done."""
+    known = dotted(default_settings())
+    gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
+    if gone:
+        raise ConfigError(
+            f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {_writer(run)}, and this "
+            f"is macro-placement {_version('macro-placement')}; train anew, or use that version"
+        )
+
+
+def _writer(run: Path) -> str:
+    """The version and the commit that started a run, or resumed it last, in words."""
+    try:
+        start = json.loads((run / VERSIONS_NAME).read_text(encoding="utf-8"))["starts"][-1]
+        commit = f" (commit {start['git_commit'][:12]})" if start["git_commit"] else ""
+        return f"macro-placement {start['packages']['macro-placement']}{commit}"
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return "another version"
+
+
+def default_settings() -> dict[str, Any]:
+    """All settings of a run as nested dictionaries, with their defaults."""
+    return plain(TrainConfig(design=("any",), run_dir="any"))
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -240,11 +269,12 @@ def identity(config: TrainConfig, designs: Sequence[Design]) -> dict[str, Any]:
 def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted.
 
-    A setting that did not exist when the run began counts as having had its present default.
+    A setting that did not exist when the run began counts as having had its present default; one that no longer exists
+    is named by `check_names`.
     """
-    defaults = dotted(plain(TrainConfig(design=("any",), run_dir="any")))
+    check_names(folder, saved["settings"])
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in defaults.items() if key in now} | dotted(current_names(saved["settings"]))
+    before = {key: value for key, value in dotted(default_settings()).items() if key in now} | dotted(saved["settings"])
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from placement.benchmark.placers_to_run import Placer
 from placement.benchmark.running import Job
 from placement.benchmark.suites import read_suite
 from placement.cli.main import main
+from placement.config import ConfigError
 from placement.netlist.load import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,19 +31,20 @@ COPY = Placer("copy", 2.0, command="cp {design}/initial.plc placement.plc")
 
 
 class StandIn:
-    """Runs a task once it is waited for, its arguments and result copied as between machines; or never."""
+    """Runs a task as its results are taken, copied as between machines; or one that never `begins`, or never `ends`."""
 
-    def __init__(self, *, ends: bool = True) -> None:
-        self.ends, self.cancelled = ends, 0
+    def __init__(self, *, begins: bool = True, ends: bool = True) -> None:
+        self.begins, self.ends, self.cancelled = begins, ends, 0
 
     def remote(self, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-        assert options == {"num_cpus": 1, "max_retries": 0}
+        assert options == {"num_cpus": 1, "max_retries": 0, "num_returns": "streaming"}
 
         def wrapped(function: Callable[..., Any]) -> Any:
             class Task:
                 @staticmethod
-                def remote(*arguments: Any) -> bytes:
-                    return pickle.dumps((function, arguments))
+                def remote(*arguments: Any) -> Iterator[bytes]:
+                    given = pickle.loads(pickle.dumps(arguments))  # noqa: S301
+                    return map(pickle.dumps, function(*given))
 
             return Task
 
@@ -50,15 +53,23 @@ class StandIn:
     def put(self, value: Any) -> Any:
         return value
 
-    def wait(self, tasks: list[bytes], *, timeout: float) -> tuple[list[bytes], list[bytes]]:
-        return (tasks, []) if self.ends else ([], tasks)
+    def wait(self, tasks: list[Iterator[bytes]], *, timeout: float) -> tuple[list[Any], list[Any]]:
+        if self.begins:
+            self.begins = self.ends
+            return tasks, []
+        return [], tasks
 
-    def get(self, task: bytes) -> Any:
-        function, arguments = pickle.loads(task)  # noqa: S301
-        return pickle.loads(pickle.dumps(function(*arguments)))  # noqa: S301
+    def get(self, reference: bytes) -> Any:
+        return pickle.loads(reference)  # noqa: S301
 
-    def cancel(self, task: bytes, *, force: bool) -> None:
+    def cancel(self, task: Any, *, force: bool) -> None:
         self.cancelled += force
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"memory": 8e9, "CPU": 4.0}
+
+    def available_resources(self) -> dict[str, float]:
+        return {"memory": 8e9}
 
 
 @contextlib.contextmanager
@@ -89,11 +100,36 @@ def test_a_run_leaves_here_what_it_leaves_there(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_stopped_run_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped, ray = threading.Event(), StandIn(ends=False)
+    stopped = threading.Event()
     stopped.set()
-    with runner(ray, tmp_path, monkeypatch) as run:
-        assert run(job(tmp_path), stopped) is None
-    assert ray.cancelled == 1 and not job(tmp_path).result.exists()
+    for ray in StandIn(begins=False), StandIn(ends=False):
+        with runner(ray, tmp_path, monkeypatch) as run:
+            assert run(job(tmp_path), stopped) is None
+        assert ray.cancelled == 1 and not job(tmp_path).result.exists()
+
+
+def test_a_run_that_the_cluster_does_not_start_ends_with_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_on_ray, "START_SECONDS", 0.0)
+    ray = StandIn(begins=False)
+    told = r"address='local': the cluster started no run in 0 s: a run takes 1 CPU, and the cluster has 4, 0 of them"
+    with runner(ray, tmp_path, monkeypatch) as run, pytest.raises(ConfigError, match=told):
+        run(job(tmp_path), threading.Event())
+    assert ray.cancelled == 1
+
+
+def test_a_run_that_waits_for_others_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time counts from when the last run of this command ended, or from when this one was given."""
+    now = [100.0]
+    monkeypatch.setattr(runs_on_ray, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    processors = runs_on_ray._Processors()
+    with processors.taken():
+        now[0] = 5000.0
+        assert processors.idle_seconds(since=200.0) == 0
+    now[0] = 5007.0
+    assert processors.idle_seconds(since=200.0) == 7
+    assert processors.idle_seconds(since=5004.0) == 3
 
 
 @pytest.mark.cluster

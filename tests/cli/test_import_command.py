@@ -52,7 +52,7 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def folder(chip: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chip, imported."""
     out = tmp_path_factory.mktemp("designs") / "chip"
-    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--parts", 10) == 0
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--clusters", 10) == 0
     return out
 
 
@@ -96,7 +96,7 @@ def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, c
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
     words = ("--halo", 2, "--halo", "core/u1/*=4,3,2,1", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
     words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25", "--tracks", 12, 13, 9, 8)
-    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--parts", 4, *words) == 0
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--clusters", 4, *words) == 0
     design = load(tmp_path / "d")
     constraints, names, canvas = design.constraints, design.netlist.names, design.canvas
     assert (canvas.routes_horizontal, canvas.routes_vertical) == (12, 13)
@@ -111,7 +111,7 @@ def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path:
 
 def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_path: Path, capsys) -> None:
     out = tmp_path / "design"
-    words = ("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--parts", 4)
+    words = ("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--clusters", 4)
     out.mkdir()
     (out / "notes.txt").write_text("mine")
     (out / "source.pl.gz").write_text("of an older import")
@@ -130,7 +130,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--def", "chip.def"], "def needs the sizes of its masters"),
         (["--protobuf", "a.pb.txt"], "protobuf needs a floorplan"),
         (["--bookshelf", "a.aux", "--lef", "a.lef"], "bookshelf has all"),
-        (["--lef", "a.lef", "--def", "b.def", "--parts", "0"], "clustering parts: 0"),
+        (["--lef", "a.lef", "--def", "b.def", "--clusters", "0"], "clusters=0: must be a whole number of at least 1"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
         (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (across, up) or 4 numbers"),
@@ -147,6 +147,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
         (["--bookshelf", "a.aux", "--array", "block"], "array=block: must be NAME:MACROS, NAME:MACROS:COLUMNS or"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:two"], "array=block:ram*:two: must be NAME:MACROS,"),
+        (["--bookshelf", "a.aux", "--array", "block:ram*:0"], "array=block:ram*:0: COLUMNS must be at least 1"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:x"], "array block: gap=x: must be one number, or two"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
@@ -216,7 +217,7 @@ def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF)
-    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_file=tmp_path / "a.def"))
+    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_=tmp_path / "a.def"))
     assert opened == ["a.lef", "a.def"]
     assert (chip.def_data, chip.positions_data) == (DEF.encode(), None)
     assert [source.sha256 for source in chip.flat.sources] == [
@@ -349,7 +350,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     """Imported, searched, checked with all cells, handed back, and read again."""
     array_flat(tmp_path)
     out, files = tmp_path / "design", ("--lef", tmp_path / "banks.lef", "--def", tmp_path / "banks.def")
-    assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--parts", 2) == 0
+    assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--clusters", 2) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in said
     assert "arrays │ 2 of these macros, of 2 to 4, 6 in all" in said
@@ -410,7 +411,7 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
 
 def test_channels_are_imported_kept_and_named(chip: tuple[Path, Path], tmp_path: Path, capsys) -> None:
     out = tmp_path / "chip"
-    words = ("--lef", chip[0], "--def", chip[1], "--parts", 10)
+    words = ("--lef", chip[0], "--def", chip[1], "--clusters", 10)
     assert run("import", *words, "--out", out, "--channel", "12,10") == 0
     design = load(out)
     assert design.constraints.channel == (12.0, 10.0)
@@ -463,7 +464,7 @@ def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Pat
 def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -> None:
     lef, chip = write_chip(tmp_path / "made", Options(cells=300, macros=4, ports=8, placed=True))
     out = tmp_path / "design"
-    assert run("import", "--lef", lef, "--def", chip, "--out", out, "--parts", 6) == 0
+    assert run("import", "--lef", lef, "--def", chip, "--out", out, "--clusters", 6) == 0
     full = tmp_path / "full.def"
     assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
     capsys.readouterr()
@@ -485,7 +486,7 @@ def test_published_placements_come_back_bit_for_bit(
     netlist, floorplan = real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
     design = tmp_path / "ariane"
     files = ("--protobuf", netlist, "--def", floorplan)
-    assert run("import", *files, "--out", design, "--parts", 8, "--positions", "false") == 0
+    assert run("import", *files, "--out", design, "--clusters", 8, "--positions", "false") == 0
     empty = read_def(floorplan)
     for path in sorted(floorplan.parent.glob("placed/*.def.gz")):
         assert run("export", design, path, "--format", "plc", "--out", tmp_path / "a.plc", "--force") == 0

@@ -251,9 +251,10 @@ def test_snapshots_of_other_constraints_are_refused() -> None:
 
 
 def spaced(spacing: float) -> Design:
-    """Four macros on 120 × 120 µm, with a spacing."""
+    """Four macros on 120 × 120 µm around a fixed one, with a spacing."""
     macros = [Node(f"m{number}", NodeKind.HARD, 20.0, 20.0, 14.0 + number, 23.0) for number in range(4)]
-    nodes = [Node("p", NodeKind.PORT, 0.0, 12.0), *macros]
+    fixed = Node("f", NodeKind.HARD, 63.0, 58.5, 11.0, 17.0, fixed=True)
+    nodes = [Node("p", NodeKind.PORT, 0.0, 12.0), *macros, fixed]
     design = build("four", square_canvas(30, 30, cell=4.0), nodes, [Net([("p", 0, 0), ("m0", 0, 0)])])
     return constrained(design, spacing=spacing)
 
@@ -261,7 +262,7 @@ def spaced(spacing: float) -> Design:
 @pytest.mark.parametrize("off_grid", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_episode_keeps_the_designs_spacing(seed: int, off_grid: bool) -> None:
-    """Between movable macros; on gcells' centres the mask offers all that does."""
+    """Also from a fixed macro; on gcells' centres the mask offers all that does."""
     design = spaced(3.0)
     state = PlacementState(dataclasses.replace(design, off_grid=off_grid))
     generator, kept_off = np.random.default_rng(seed), 0
@@ -284,8 +285,22 @@ def test_an_episode_keeps_the_designs_spacing(seed: int, off_grid: bool) -> None
         state.place(*cells[int(generator.integers(len(cells)))].tolist())
     order = design.placing_order
     final = design.initial.moved(order, *state.centres().T)
-    pairs = itertools.combinations(order.tolist(), 2)
+    pairs = itertools.combinations(design.netlist.hard.tolist(), 2)
     assert kept_off > 0 and not any(oracle.too_close(design, final, *pair, spacing=3.0) for pair in pairs)
+
+
+@pytest.mark.parametrize("off_grid", [False, True])
+def test_a_fixed_macro_leaves_a_place_without_the_spacing(off_grid: bool) -> None:
+    """Strips of 15 µm around the fixed macro hold one of 12 µm, and none 4 µm from it."""
+    nodes = [
+        Node("fixed", NodeKind.HARD, 20.0, 20.0, 10.0, 10.0, fixed=True),
+        Node("m", NodeKind.HARD, 7.0, 7.0, 12.0, 12.0),
+    ]
+    design = build("ring", square_canvas(20, 20, cell=2.0), nodes, [Net([("fixed", 0, 0), ("m", 0, 0)])])
+    design = dataclasses.replace(design, off_grid=off_grid)
+    plain, narrow = (PlacementState(constrained(design, spacing=spacing)) for spacing in (0.0, 4.0))
+    assert narrow.legal_cells > 0 and (narrow.mask() == plain.mask()).all()
+    assert PlacementState(constrained(design, spacing=2.0)).legal_cells < plain.legal_cells
 
 
 def test_a_full_design_has_no_spacing_in_an_episode() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +16,14 @@ from placement.cli.main import main
 from placement.config import EnvConfig
 from placement.engine.costs import compute_costs
 from placement.engine.pool import make_pool
+from placement.evaluation import datasets
 from placement.evaluation.datasets import imitated
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.generators.planted import planted
+from placement.netlist.load import load
 from placement.training.episode_dataset import EpisodeDataset, read_episodes
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -98,6 +105,34 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert data.episodes.length.tolist() == [6, 6] and data.origin["seconds"] == 0.05
     assert main(["dataset", f"out={tmp_path}"]) == 2
     assert "design: is required, or a checkpoint" in capsys.readouterr().err
+
+
+def test_a_stopped_command_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """After Ctrl-C in the second of three searches the first one is not repeated, and its placement is the same."""
+    words = ["dataset", "toy6", "samples=3", "time=0.03", f"out={tmp_path}"]
+    own, seeds, stopping = datasets.search, list[int](), [1]
+
+    def recorded(design, *, seed, watch, **settings):
+        seeds.append(seed)
+        if seed in stopping:
+            os.kill(os.getpid(), signal.SIGINT)
+        return dataclasses.replace(own(design, seed=seed, watch=watch, **settings), finished=not watch.stopped())
+
+    monkeypatch.setattr(datasets, "search", recorded)
+    assert main(words) == 130
+    out = capsys.readouterr().out
+    assert "search 1/3: chip cost 0." in out and "1 of 3 searches: stopped; the same command resumes" in out
+    assert not (tmp_path / "dataset.json").exists()
+    design = ready(load("toy6")).with_actions(0, off_grid=True)
+    kept = read_placement(tmp_path / "searches/0/placement.plc", design.netlist, located=design.initial)[1]
+    stopping.clear()
+    assert main(words) == 0
+    assert seeds == [0, 1, 1, 2]
+    data = read_episodes(tmp_path)
+    assert len(data) == 3 and not (tmp_path / "searches").exists()
+    assert data.episodes.actions[0].tolist() == imitated(design, [kept], data.env).actions[0].tolist()
 
 
 def test_behaviour_cloning_learns_the_actions(written: Path) -> None:

@@ -23,7 +23,7 @@ from tests.support.flat_designs import chain_design
 
 QUICK = PlacerSettings(growth=1.1, iterations=400)
 OPTIONS = FlatOptions(cells=1500, macros=6, ports=20, macro_pins=20, macro_utilization=0.3, cell_utilization=0.4)
-FEW = ClusteringSettings(parts=12)
+FEW = ClusteringSettings(clusters=12)
 
 
 @functools.cache
@@ -111,7 +111,7 @@ def test_macros_are_placed_as_they_are_turned() -> None:
     draft, begin = made(), start()
     macro = draft.netlist.hard[2]
     halo = np.zeros((draft.netlist.num_nodes, 4))
-    halo[macro] = 1.0, 3.0, 1.0, 3.0
+    halo[macro] = 1.0, 3.0, 2.0, 5.0  # left, bottom, right, top: in E bottom, right, top, left
     sizes = {"width": draft.netlist.width.copy(), "height": draft.netlist.height.copy()}
     sizes["width"][macro] *= 2
     netlist = dataclasses.replace(draft.netlist, **sizes)
@@ -126,16 +126,23 @@ def test_macros_are_placed_as_they_are_turned() -> None:
     mine = netlist.pin_node == macro
     dx, dy = np.where(mine, netlist.pin_dy, netlist.pin_dx), np.where(mine, -netlist.pin_dx, netlist.pin_dy)
     written = dataclasses.replace(netlist, **sizes, pin_dx=dx, pin_dy=dy)
-    turned_core = dataclasses.replace(core, halo=np.where(halo > 0, halo[:, [1, 0, 3, 2]], halo))
+    turned_core = dataclasses.replace(core, halo=halo[:, [1, 2, 3, 0]])
 
     problem = flat_problem(netlist, lying, core, mixed_size=True)
     expected = flat_problem(written, begin, turned_core, mixed_size=True)
     at = np.flatnonzero(problem.cells == macro)
-    np.testing.assert_allclose(problem.width[at], netlist.height[macro] + 6.0)
+    np.testing.assert_allclose(problem.width[at], netlist.height[macro] + 8.0)
+    np.testing.assert_allclose(problem.shift[at], [[(5.0 - 3.0) / 2, (1.0 - 2.0) / 2]])
     np.testing.assert_array_equal(problem.width, expected.width)
     np.testing.assert_array_equal(problem.height, expected.height)
     for found, right in zip(problem.nets, expected.nets, strict=True):
         np.testing.assert_allclose(found, right, atol=1e-5)
+    bare = flat_problem(written, begin, Core(draft.width, draft.height), mixed_size=True).nets
+    pins = problem.nets.pin_cell == at[0]
+    np.testing.assert_allclose(problem.nets.pin_x[pins], bare.pin_x[pins] - 1.0, atol=1e-5)
+    np.testing.assert_allclose(problem.nets.pin_y[pins], bare.pin_y[pins] + 0.5, atol=1e-5)
+    boxes = problem.moved(lying, np.full(len(problem.cells), 9.0), np.full(len(problem.cells), 9.0))
+    assert (boxes.x[macro], boxes.y[macro]) == (9.0 - 1.0, 9.0 + 0.5)
     found = place_mixed_size(netlist, lying, core, settings=QUICK)
     assert found.orientation[macro] == Orientation.E
     assert (found.orientation[netlist.kind == NodeKind.CELL] == Orientation.N).all()

@@ -238,7 +238,7 @@ def test_it_ends_in_a_placement_or_a_reason(name: str, tmp_path: Path) -> None:
 def check(situation: Situation, tmp_path: Path) -> None:
     """Imports a situation's chip and searches a placement of it."""
     lef, text = situation.chip().write(tmp_path)
-    settings = ImportSettings(clustering=ClusteringSettings(parts=8))
+    settings = ImportSettings(clustering=ClusteringSettings(clusters=8))
     arguments = {"lef": [lef], "def_file": text, "free_macros": situation.free_macros, "settings": settings}
     if situation.rejected is not None:
         with pytest.raises(DesignError, match=situation.rejected):

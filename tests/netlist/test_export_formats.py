@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from placement.annealing.search import search
 from placement.api import import_design
 from placement.netlist import export
 from placement.netlist.design import NodeKind, Orientation
@@ -25,6 +27,7 @@ from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_def_placement
+from tests.interop.chips import Chip
 from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
@@ -92,6 +95,48 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
     (tmp_path / "two.def").write_bytes(written)
     components = read_def(tmp_path / "two.def").components
     assert (components.x[0], components.y[0], components.status[0]) == (1, -2, PlacementStatus.FIXED)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (b"- m RAM ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO 9 9 9 9 + UNPLACED ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO SOFT 9 9 9 9 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO SOFT 1 2 3 4 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO SOFT 1 2 3 4 ;"),
+    ],
+)
+def test_a_halo_that_the_file_does_not_have_is_written(tmp_path: Path, entry: bytes, expected: bytes) -> None:
+    head = b"UNITS DISTANCE MICRONS 1000 ; DIEAREA ( 0 0 ) ( 9 9 ) ; COMPONENTS 1 ;\n"
+    location = MacroLocation("m", "m", "RAM", 1, -2, Orientation.S, halo=(1, 2, 3, 4))
+    (tmp_path / "one.def").write_bytes(head + entry + b"\nEND COMPONENTS END DESIGN\n")
+    written = export.def_bytes(read_def(tmp_path / "one.def"), [location])
+    assert written == head + expected + b"\nEND COMPONENTS END DESIGN\n"
+    (tmp_path / "two.def").write_bytes(written)
+    assert read_def(tmp_path / "two.def").components.halo.tolist() == [[1, 2, 3, 4]]
+    # Without a halo, one of the file is removed; a macro that is added to a file has its own.
+    none = export.def_bytes(read_def(tmp_path / "two.def"), [dataclasses.replace(location, halo=(0, 0, 0, 0))])
+    assert b"HALO" not in none and b"+ FIXED ( 1 -2 ) S" in none
+    (tmp_path / "bare.def").write_bytes(
+        head.replace(b"COMPONENTS 1", b"COMPONENTS 0") + b"END COMPONENTS\nEND DESIGN\n"
+    )
+    assert b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;" in export.def_bytes(
+        read_def(tmp_path / "bare.def"), [location]
+    )
+
+
+def test_halos_of_the_import_reach_the_exported_file(tmp_path: Path) -> None:
+    """In the file as in orientation N, whatever the macro's own is, rounded to database units."""
+    chip = Chip(macros={"m0": "RAM + HALO 100 200 300 400", "m1": "RAM + HALO 5 6 7 8"})
+    lef, text = chip.write(tmp_path)
+    settings = ImportSettings(constraints=ConstraintSettings(halos={"m1": (1.0, 0.5, 0.25, 2.0)}))
+    design = import_design(lef=[lef], def_file=text, out=tmp_path / "out", settings=settings)
+    placement = search(design, moves=300, round_moves=100).placement
+    data = export.export_placement(design, placement, tmp_path / "out", form="def").data.decode()
+    assert re.search(r"- m0 RAM .*\+ HALO 100 200 300 400", data) and re.search(
+        r"- m1 RAM .*\+ HALO 1000 500 250 2000", data
+    )
+    assert data.count("HALO") == 2
 
 
 def test_scripts_by_hand(chip: FlatDesign) -> None:

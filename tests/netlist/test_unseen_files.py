@@ -20,7 +20,7 @@ from placement.netlist.formats.def_design import read_lef_def
 from placement.netlist.importing import ImportSettings, import_flat, write_design
 from placement.netlist.load import load
 
-FEW = ClusteringSettings(parts=12)
+FEW = ClusteringSettings(clusters=12)
 
 
 def whole_way(flat: FlatDesign, folder: Path, **options: int) -> Design:

@@ -13,7 +13,7 @@ import pytest
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.policy.agent import Agent, Params
-from placement.policy.precision import product_dtype
+from placement.policy.features import product_dtype
 from placement.ppo.learner import Learner
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes

@@ -13,7 +13,7 @@ INDEX, COUNT, PORT = (int(argument) for argument in sys.argv[1:4])
 FOLDER = sys.argv[4]
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={2 // COUNT} --xla_backend_optimization_level=0"
 
-from placement.ppo.hosts import Hosts, join_hosts  # noqa: E402
+from placement.ppo.learner import Hosts, join_hosts  # noqa: E402
 
 HOSTS = join_hosts(f"127.0.0.1:{PORT}", index=INDEX, count=COUNT, timeout=240) if COUNT > 1 else Hosts()
 
@@ -21,8 +21,7 @@ import jax  # noqa: E402
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig  # noqa: E402
 from placement.episode import Episode  # noqa: E402
-from placement.ppo.hosts import make_mesh  # noqa: E402
-from placement.ppo.learner import Learner  # noqa: E402
+from placement.ppo.learner import Learner, make_mesh  # noqa: E402
 from placement.replay.shard import ReplayShard  # noqa: E402
 from placement.replay.shard_reader import ShardedReplay  # noqa: E402
 from placement.replay.shard_writer import ShardWriter  # noqa: E402

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.ppo.hosts import Hosts
+from placement.ppo.learner import Hosts
 from placement.training.checkpoint import Checkpoints
 from tests.support.episodes import episode
 

@@ -15,8 +15,7 @@ from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo import ppo
-from placement.ppo.hosts import make_mesh
-from placement.ppo.learner import Learner, LearnerState
+from placement.ppo.learner import Learner, LearnerState, make_mesh
 from placement.ppo.ppo import Minibatch
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes
@@ -57,7 +56,7 @@ def _goals(learner: Learner, before: LearnerState, episodes: list[Episode]) -> p
     learner.state = before
     prepared = learner.prepare(episodes)
     rewards = ppo.normalised_rewards(after.reward_statistics, prepared.batch)
-    energy = learner._energies(learner._inputs, prepared.observation, prepared.batch.length)
+    energy = learner._energies(prepared.designs.inputs, prepared.observation, prepared.batch.length)
     values, _ = learner._baseline(prepared, energy, rewards, after.reward_statistics)
     return ppo.targets(prepared.batch, rewards, values, decay=PPO.gae_lambda)
 

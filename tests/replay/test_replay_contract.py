@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from placement.episode import MalformedEpisode
-from placement.replay.base import Replay, ReplayClosed, ReplayTimeout
 from placement.replay.in_process import MemoryReplay
+from placement.replay.replay import Replay, ReplayClosed, ReplayTimeout
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.waiting import wait_until
 

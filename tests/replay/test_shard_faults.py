@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from placement.episode import Episode, Schema
-from placement.replay.base import ReplayTimeout
+from placement.replay.replay import ReplayTimeout
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.shard_process import ShardProcess
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from placement.replay.base import ReplayTimeout
+from placement.replay.replay import ReplayTimeout
 from placement.transport.addresses import fixed, split
 from placement.transport.gate import Tunnels, direct, new_token
 from tests.support.episodes import STEPS, episode

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from placement.episode import MalformedEpisode
-from placement.replay.base import ReplayClosed, ReplayTimeout
+from placement.replay.replay import ReplayClosed, ReplayTimeout
 from placement.transport.addresses import Addresses, fixed
 from tests.support.episodes import STEPS, counts, episode
 

@@ -16,7 +16,7 @@ from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.policy.agent import Decision, EmbeddedParameters, Request
-from placement.ppo.hosts import Hosts
+from placement.ppo.learner import Hosts
 
 
 class FakeAgent:
@@ -33,6 +33,10 @@ class FakeAgent:
     def init(self, seed: int) -> dict[str, np.ndarray]:
         """Parameters of version 0."""
         return {"version": np.array(0, np.int32)}
+
+    def on(self, inputs: Any) -> FakeAgent:
+        """Itself: it looks at no design."""
+        return self
 
     def embed(self, params: dict[str, np.ndarray]) -> int:
         """The version, which `act` checks against its parameters."""

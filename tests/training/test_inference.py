@@ -17,7 +17,7 @@ from placement.engine.pool import make_pool
 from placement.episode import Episode
 from placement.modelcache.store import Snapshot
 from placement.policy.agent import Agent, Decision
-from placement.policy.precision import FLOAT32, product_dtype
+from placement.policy.features import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
 from placement.training import inference as module
 from placement.training.actor import Actor, ActorContext

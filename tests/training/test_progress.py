@@ -8,7 +8,7 @@ import math
 import pytest
 from rich.console import Console
 
-from placement.training.progress import LiveProgress, PlainProgress, Remaining, clock, make_progress
+from placement.training.metrics import LiveProgress, PlainProgress, Remaining, clock, make_progress
 
 
 def _row(iteration: int) -> dict[str, float]:

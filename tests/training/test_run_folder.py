@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from placement.config import ConfigError, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig, build
+from placement.netlist.load import data_folder
 from placement.training import run_folder
 from tests.support.designs import four_macros
 
@@ -96,35 +97,31 @@ def test_a_setting_that_is_new_since_the_run_began_had_its_default() -> None:
         run_folder.require_same(Path("run"), begun, run_folder.identity(other, designs))
 
 
-def test_a_run_of_an_older_name_is_read_and_resumed(tmp_path: Path) -> None:
-    designs, config = [four_macros()], dataclasses.replace(CONFIG, policy=PolicyConfig(whitespace_bias=2.0))
-    begun = run_folder.identity(config, designs)
-    begun["settings"]["policy"]["room_bias"] = begun["settings"]["policy"].pop("whitespace_bias")
-    run_folder.require_same(Path("run"), begun, run_folder.identity(config, designs))
-    run_folder.write_record(tmp_path, config)
+def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_them(tmp_path: Path) -> None:
+    """Neither read under another name nor left out in silence, whether the run is resumed or its policy is used."""
+    run_folder.write_record(tmp_path, CONFIG)
+    versions = json.loads((tmp_path / "versions.json").read_text())
+    versions["starts"][0] |= {"git_commit": "0123456789abcdef+changes"}
+    versions["starts"][0]["packages"]["macro-placement"] = "0.0.9"
+    (tmp_path / "versions.json").write_text(json.dumps(versions))
     file = tmp_path / "config.yaml"
     file.write_text(file.read_text().replace("whitespace_bias", "room_bias"))
-    assert run_folder.read_settings(tmp_path, key="run") == config
+    told = (
+        r"the settings policy\.room_bias=0\.0 no longer exist: .* was written by macro-placement 0\.0\.9 "
+        r"\(commit 0123456789ab\), and this is macro-placement .*; train anew, or use that version"
+    )
+    with pytest.raises(ConfigError, match=told):
+        run_folder.read_settings(tmp_path, key="run")
+    begun = run_folder.identity(CONFIG, [four_macros()])
+    begun["settings"]["policy"]["room_bias"] = begun["settings"]["policy"].pop("whitespace_bias")
+    with pytest.raises(ConfigError, match=told):
+        run_folder.require_same(tmp_path, begun, run_folder.identity(CONFIG, [four_macros()]))
+    with pytest.raises(ConfigError, match="written by another version"):
+        run_folder.require_same(tmp_path / "elsewhere", begun, run_folder.identity(CONFIG, [four_macros()]))
 
 
-def test_a_run_with_settings_that_have_become_constants_or_one_is_read_and_resumed(tmp_path: Path) -> None:
-    designs, config = [four_macros()], dataclasses.replace(CONFIG, ppo=PPOConfig(final_fraction=0.3))
-    begun = run_folder.identity(config, designs)
-    begun["settings"]["policy"]["location_frequencies"] = 8
-    run_folder.require_same(Path("run"), begun, run_folder.identity(config, designs))
-    run_folder.write_record(tmp_path, config)
-    file = tmp_path / "config.yaml"
-    older = "final_learning_rate_fraction: 0.3\n  final_entropy_fraction: 0.1"
-    file.write_text(file.read_text().replace("final_fraction: 0.3", older))
-    assert run_folder.read_settings(tmp_path, key="run") == config
-
-
-def test_a_setting_that_is_no_more_is_told() -> None:
-    designs = [four_macros()]
-    begun = run_folder.identity(CONFIG, designs)
-    begun["settings"]["policy"]["gone"] = 1
-    with pytest.raises(ConfigError, match=r"policy\.gone=None \(was 1\)"):
-        run_folder.require_same(Path("run"), begun, run_folder.identity(CONFIG, designs))
+def test_the_shipped_policy_has_settings_that_exist() -> None:
+    assert run_folder.read_settings(data_folder("policies") / "base", key="checkpoint").policy.whitespace_bias == 6
 
 
 def test_a_changed_design_file_is_refused() -> None:

@@ -35,7 +35,7 @@ class ClusteringSettings:
     """What a user chooses.
 
     Attributes:
-        parts: of the partition, beside the fixed groups; fewer if there are not eight cells for each.
+        clusters: to aim at, beside the fixed groups; fewer if there are not eight cells for each.
         seed: of the partitioner.
         use_positions: whether cells' positions are used if there are any.
 
@@ -43,15 +43,15 @@ class ClusteringSettings:
         DesignError: a value is out of range.
     """
 
-    parts: int = 500
+    clusters: int = 500
     seed: int = 0
     use_positions: bool = True
 
     def __post_init__(self) -> None:
-        for field, least in (("parts", 1), ("seed", 0)):
+        for field, least in (("clusters", 1), ("seed", 0)):
             value = getattr(self, field)
             if int(value) != value or value < least:
-                raise DesignError(f"clustering {field}: {value} must be a whole number of at least {least}")
+                raise DesignError(f"{field}={value}: must be a whole number of at least {least}")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +62,6 @@ class Clustering:
         cluster: int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net.
         count: clusters, numbered from 0 without gaps.
         settings: how they were made.
-        parts: of the partition, fixed groups included.
         placed: whether positions were used.
         notices: what was left out.
     """
@@ -70,7 +69,6 @@ class Clustering:
     cluster: np.ndarray
     count: int
     settings: ClusteringSettings
-    parts: int
     placed: bool
     notices: tuple[str, ...]
 
@@ -94,7 +92,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     cells = np.flatnonzero(joined.is_cell & on_nets)
     placed = chosen.use_positions and bool(len(cells)) and bool(design.placement.placed[cells].all())
     fixed, groups = fixed_groups(design, canvas, joined)
-    parts = groups + max(1, min(chosen.parts, len(cells) // 8))
+    parts = groups + max(1, min(chosen.clusters, len(cells) // 8))
     group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
     # µm, beyond which groups are broken up; without positions distance does not matter.
     reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
@@ -113,7 +111,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
     notices = [f"{loose:,} cells on no net (fillers, taps, spares) are in no cluster"] if loose else []
-    return Clustering(cluster.astype(np.int32), len(numbers), chosen, parts, placed, tuple(notices))
+    return Clustering(cluster.astype(np.int32), len(numbers), chosen, placed, tuple(notices))
 
 
 def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tuple[np.ndarray, int]:

@@ -30,8 +30,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         node_of: int32 [M], the netlist node of each component.
 
     Raises:
-        DesignError: with file and line; the die is empty or slanted, all rows lie outside of it, a named region or
-            component does not exist.
+        DesignError: with file and line; the die is empty or slanted, or all rows lie outside of it.
     """
     notices: list[str] = []
     die = _die(file)
@@ -62,7 +61,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
             Tracks(tracks.layers[layer], bool(is_x), int(start) / file.units, int(step) / file.units, int(count))
             for layer, is_x, start, step, count in columns
         ),
-        blockages=(*_outside_of_die(file, die), *_blockages(file, node_of)),
+        blockages=(*_outside_of_die(file, die), *_blockages(file, node_of, notices)),
         regions=tuple(_regions(file, node_of, notices)),
         halo_node=node_of[file.components.halo_component],
         halo=file.components.halo / file.units,
@@ -193,9 +192,10 @@ def _height_between(file: DefFile, site: str, y: np.ndarray, notices: list[str])
     return height
 
 
-def _blockages(file: DefFile, node_of: np.ndarray) -> list[Blockage]:
-    blockages, found = file.blockages, []
-    component_of = {name: index for index, name in enumerate(file.components.written_names)}
+def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Blockage]:
+    blockages, found, missing = file.blockages, [], []
+    component_of = {name: index for index, name in enumerate(file.components.names)}
+    component_of |= {name: index for index, name in enumerate(file.components.written_names)}
     for index, (layer, component) in enumerate(zip(blockages.layer, blockages.component, strict=True)):
         shapes = [np.zeros((0, 4))]
         for polygon in range(blockages.start[index], blockages.start[index + 1]):
@@ -206,10 +206,10 @@ def _blockages(file: DefFile, node_of: np.ndarray) -> list[Blockage]:
         node, density = -1, float(blockages.partial[index])
         if component >= 0:
             name = blockages.components[component]
-            if name not in component_of:
-                message = f"a blockage belongs to component {name!r}, which does not exist"
-                raise file.error(blockages.begin[index], message)
-            node = int(node_of[component_of[name]])
+            if name in component_of:
+                node = int(node_of[component_of[name]])
+            else:
+                missing.append((file.line(blockages.begin[index]), name))
         found.append(
             Blockage(
                 rectangles=np.concatenate(shapes),
@@ -219,6 +219,8 @@ def _blockages(file: DefFile, node_of: np.ndarray) -> list[Blockage]:
                 node=node,
             )
         )
+    what = "blockages of components that do not exist: they belong to none, and stay where they are"
+    notices += [listing(file.path, what, len(missing), missing)] if missing else []
     return found
 
 
@@ -235,7 +237,8 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
             unknown.append((file.line(areas.group_begin[index]), f"{region} of group {group}"))
         elif region:
             found, lost = _matching(components.written_names, patterns)
-            members[number[region]] += found
+            others, lost = _matching(components.names, [pattern.replace("\\", "") for pattern in lost])
+            members[number[region]] += found + others
             strange += [(file.line(areas.group_begin[index]), f"{pattern} in {group}") for pattern in lost]
     for component, region in zip(components.region_component.tolist(), components.region.tolist(), strict=True):
         name = components.regions[region]

@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -182,12 +183,16 @@ class _FileReader:
         self.sites: dict[str, Site] = {}
         self.masters: dict[str, Master] = {}
         self.notices: list[str] = []
+        self.unknown = Counter[str]()
+        self.unknown_blocks = set[str]()
+        self.is_lef = False  # whether a statement of a LEF file has been read
 
     def read(self) -> Technology:
         words = self.words
         while (keyword := words.next()) is not None:
-            # Files that were joined have further ones behind the END LIBRARY of the first.
-            if keyword.upper() != "END" or words.need("'LIBRARY'").upper() != "LIBRARY":
+            if keyword.upper() == "END":
+                self.end(words.need("'LIBRARY'"))
+            else:
                 self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
             raise words.error("the file holds no layer, site or macro; expected a LEF file")
@@ -197,7 +202,27 @@ class _FileReader:
             layers=tuple(self.layers.values()),
             sites=MappingProxyType(self.sites),
             masters=MappingProxyType(self.masters),
-            notices=tuple(self.notices),
+            notices=(*self.notices, *self.about_unknown()),
+        )
+
+    def end(self, name: str) -> None:
+        """The end of a library, behind which there may be another one, or of an unknown block."""
+        if name.upper() != "LIBRARY" and name not in self.unknown_blocks:
+            raise self.words.error(f"END {name[:40]} ends nothing that begins before it")
+
+    def pass_over(self, keyword: str) -> None:
+        """Moves past an unknown statement, or the first one of an unknown block: those in it follow."""
+        words = self.words
+        if not self.is_lef:
+            raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
+        self.unknown_blocks |= {words.words[words.at - 1], *words.words[words.at : words.at + 1]}
+        self.unknown[keyword[:40]] += 1
+        words.statement()
+
+    def about_unknown(self) -> list[str]:
+        names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in self.unknown.items())
+        return (
+            [f"{self.words.path}: {self.unknown.total()} unknown statements are passed over: {names}"] if names else []
         )
 
     def entry(self, keyword: str) -> None:
@@ -221,7 +246,9 @@ class _FileReader:
         elif keyword in _STATEMENTS:
             words.statement()
         else:
-            raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
+            return self.pass_over(keyword)
+        self.is_lef = True
+        return None
 
     def macro(self, name: str) -> None:
         reader = _MasterReader(self.words, name, self.widths)
@@ -312,6 +339,8 @@ class _MasterReader:
         # name → (direction, use, layer → rectangles)
         self.pins: dict[str, tuple[str, str, dict[str, list[np.ndarray]]]] = {}
         self.notices: list[str] = []
+        self.unknown = Counter[str]()
+        self.unknown_blocks = set[str]()
 
     def read(self) -> Master:
         words = self.words

@@ -30,13 +30,15 @@ _FLAGS = (
     "-setup", "-hold", "-rise", "-fall", "-max", "-min", "-early", "-late", "-source", "-add", "-add_delay", "-start",
     "-end", "-clock_fall", "-asynchronous", "-physically_exclusive", "-logically_exclusive", "-exclusive", "-quiet",
     "-no_clocks", "-clock_pins", "-data_pins", "-network_latency_included", "-source_latency_included",
-    "-edge_triggered", "-level_sensitive", "-hierarchical", "-hier",
+    "-edge_triggered", "-level_sensitive", "-hierarchical", "-hier", "-invert", "-combinational",
 )  # fmt: skip
 _VALUES = (
     "-name", "-period", "-waveform", "-clock", "-from", "-to", "-through", "-rise_from", "-fall_from", "-rise_to",
     "-fall_to", "-rise_through", "-fall_through", "-group", "-time", "-capacitance", "-resistance", "-voltage",
     "-current", "-power", "-filter", "-of_objects", "-comment", "-distance", "-reference_pin", "-regexp", "-exact",
+    "-divide_by", "-multiply_by", "-master_clock",
 )  # fmt: skip
+_GENERATED = "create_generated_clock"
 
 
 class DesignObjects(NamedTuple):
@@ -85,14 +87,14 @@ class _Arguments(NamedTuple):
         return self.values[name][-1] if name in self.values else None
 
 
-def _parsed(arguments: Sequence[Value]) -> _Arguments:
+def _parsed(command: str, arguments: Sequence[Value]) -> _Arguments:
     flags, values, rest, unknown = set(), dict[str, list[Value]](), list[Value](), list[str]()
     queue = list(arguments)
     while queue:
         word = queue.pop(0)
         if not isinstance(word, str) or not re.fullmatch(r"-[A-Za-z_]+", word):
             rest.append(word)
-        elif word in _VALUES and queue:
+        elif queue and (word in _VALUES or (word == "-source" and command == _GENERATED)):
             values.setdefault(word, []).append(queue.pop(0))
         elif word in _FLAGS:
             flags.add(word)
@@ -112,6 +114,7 @@ class _Reader:
         self.findings: dict[str, list[tuple[int, str]]] = {}
         commands: dict[str, Callable[[_Arguments, int], Value]] = {
             "create_clock": self.create_clock,
+            _GENERATED: self.create_generated_clock,
             "set_clock_latency": self.set_clock_latency,
             "set_clock_uncertainty": self.set_clock_uncertainty,
             "set_clock_transition": self.set_clock_transition,
@@ -138,7 +141,7 @@ class _Reader:
 
     def _run(self, name: str, command: Callable[[_Arguments, int], Value]) -> Callable[[Sequence[Value], int], Value]:
         def run(arguments: Sequence[Value], line: int) -> Value:
-            given = _parsed(arguments)
+            given = _parsed(name, arguments)
             for option in given.unknown:
                 self.note("options that are not understood", line, f"{option} of {name}")
             return command(given, line)
@@ -204,6 +207,47 @@ class _Reader:
             name, period, edges[0], edges[1] % period if edges[1] > period else edges[1], tuple(sources)
         )
         return [Object("clock", name)]
+
+    def create_generated_clock(self, given: _Arguments, line: int) -> Value:
+        if given.unknown:
+            self.note("generated clocks that are left out, because of an option", line, given.unknown[0])
+            return ""
+        sources = self.named(flat(given.rest), line, ("port", "pin"))
+        name = as_text(given.one("-name") or (sources[0].name if sources else ""))
+        factors = {option: self._factor(given, option, line) for option in ("-divide_by", "-multiply_by")}
+        if min(factors.values()) > 1:
+            raise self.error(line, f"clock {name!r}: give either -divide_by or -multiply_by")
+        master = self._master(given, line)
+        if not sources:
+            return ""  # that nothing matches was noted
+        if master is None:
+            self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
+            return ""
+        divisor, ratio = factors["-divide_by"], factors["-divide_by"] / factors["-multiply_by"]
+        rise, fall, period = master.rise * ratio, master.fall * ratio, master.period * ratio
+        if fall < rise:
+            fall += period
+        if divisor > 1 and divisor & (divisor - 1) == 0:  # a divider that toggles with the master's rising edge
+            rise, fall = master.rise, master.rise + divisor // 2 * master.period
+        if "-invert" in given.flags:
+            rise, fall = fall, rise
+        self.clocks[name] = Clock(name, period, rise % period, fall % period, tuple(sources), is_generated=True)
+        return [Object("clock", name)]
+
+    def _factor(self, given: _Arguments, option: str, line: int) -> int:
+        factor = self.number(given.one(option) or "1", line, f"{option} of {_GENERATED}")
+        if factor != int(factor) or factor < 1:
+            raise self.error(line, f"{_GENERATED}: {option} {factor:g} must be a whole number of at least 1")
+        return int(factor)
+
+    def _master(self, given: _Arguments, line: int) -> Clock | None:
+        """The clock that a generated one is made from: as named, or that of its -source, or the only one there is."""
+        if "-master_clock" in given.values:
+            return next(iter(self.clocks_of(given.values["-master_clock"], line)), None)
+        pins = self.named(flat(given.values.get("-source", [])), line, ("port", "pin"))
+        of_source = [clock for clock in self.clocks.values() if set(clock.sources) & set(pins)]
+        clocks = of_source or [clock for clock in self.clocks.values() if clock.sources and not clock.is_generated]
+        return clocks[0] if len(clocks) == 1 and pins else None
 
     def set_clock_latency(self, given: _Arguments, line: int) -> Value:
         if "-min" in given.flags or "-early" in given.flags:

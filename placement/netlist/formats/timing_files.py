@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.errors import SHOWN, listing
+from placement.netlist.errors import SHOWN, DesignError, listing
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.def_design import SUPPLY, connection_offsets
 from placement.netlist.formats.def_file import DIRECTIONS, DefFile
@@ -21,6 +21,9 @@ from placement.netlist.repeaters import wire_model
 from placement.netlist.timing_constraints import TimingConstraints
 from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FALLING, SETUP_RISING, TimingLibrary
 from placement.netlist.timing_netlist import TimingNetlist
+
+LONGEST = 10_000
+"""Delays of the fastest register that a clock's period has at most, in units that are not mistaken."""
 
 FilePath = str | os.PathLike[str]
 
@@ -37,13 +40,18 @@ def read_timing_files(
         sdc: the constraints; None: the design has no clock.
 
     Raises:
-        DesignError: as `read_liberty`, `read_sdc` and `wire_model`.
+        DesignError: as `read_liberty`, `read_sdc` and `wire_model`; no master is in a library.
     """
     files = read_liberty(liberty)
     library, components = files.library, file.components
     index = {name: cell for cell, name in enumerate(library.cells)}
     of_master = np.array([index.get(name, -1) for name in components.masters] + [-1], dtype=np.int64)
     used = np.unique(of_master[of_master >= 0])
+    if not len(used):
+        raise DesignError(
+            f"{liberty[0]}: the Liberty files have none of the design's {len(components.masters)} masters, as "
+            f"{components.masters[0]}: are they of another technology?"
+        )
     wires = wire_model(library, flat.technology.layers)
     library = library.only(used)
     cell_of_master = np.where(of_master >= 0, np.searchsorted(used, of_master), -1)
@@ -78,7 +86,14 @@ def read_timing_files(
         constraints=constraints,
         wires=wires,
         sources=tuple(sources),
-        notices=(*notices, *_unknown(file, of_master), *constraints.notices, *_suspicious(constraints, files, sdc)),
+        notices=(
+            *notices,
+            *_unknown(file, of_master),
+            *_unknown_pins(file, (component >= 0) & (cell[component] >= 0) & (library_pin < 0), component, pin),
+            *_without_arcs(file, library),
+            *constraints.notices,
+            *_suspicious(constraints, files, sdc),
+        ),
     )
 
 
@@ -142,8 +157,39 @@ def _unknown(file: DefFile, of_master: np.ndarray) -> list[str]:
     ]
 
 
+def _unknown_pins(file: DefFile, is_unknown: np.ndarray, component: np.ndarray, pin: np.ndarray) -> list[str]:
+    """A notice of pins that the libraries' cells do not have; `is_unknown` is bool [P]."""
+    masters = file.components.master[component[is_unknown]]
+    names = {
+        f"{file.components.masters[master]}/{plain(file.nets.pins[one])}": None
+        for master, one in set(zip(masters.tolist(), pin[is_unknown].tolist(), strict=True))
+    }
+    what = "pins are unknown to the Liberty files, which have their cells: no path passes there"
+    first = [(0, name) for name in sorted(names)[:SHOWN]]
+    return [listing(file.path, what, len(names), first)] if names else []
+
+
+def _without_arcs(file: DefFile, library: TimingLibrary) -> list[str]:
+    """Notices of masters at which no path begins or ends though they have a clock."""
+    cells = np.arange(len(library.cells))
+    owner = np.repeat(cells, np.diff(library.arc_start))
+    clock_of = np.repeat(cells, np.diff(library.pin_start))[library.is_clock != 0]
+    is_check = np.isin(library.arc_kind, (SETUP_RISING, SETUP_FALLING))
+    launches = np.isin(cells, owner[np.isin(library.arc_kind, (RISING_EDGE, FALLING_EDGE))])
+    passes = np.isin(cells, owner[~is_check & (library.is_clock[library.arc_from] != 0)])
+    found = (
+        ("masters with a clock have no setup check: no path ends there", launches & ~np.isin(cells, owner[is_check])),
+        ("masters with a clock have no arc from it: no path begins there", np.isin(cells, clock_of) & ~passes),
+    )
+    return [
+        listing(file.path, what, int(which.sum()), [(0, library.cells[cell]) for cell in cells[which][:SHOWN]])
+        for what, which in found
+        if which.any()
+    ]
+
+
 def _suspicious(constraints: TimingConstraints, files: LibertyFiles, sdc: FilePath | None) -> list[str]:
-    """A notice if a clock's period is shorter than any register's own delay: its unit is another, then."""
+    """Notices of clocks whose period is shorter than any register's own delay, or far longer: in another unit, then."""
     library = files.library
     checks = np.isin(library.arc_kind, (SETUP_RISING, SETUP_FALLING))
     edges = np.isin(library.arc_kind, (RISING_EDGE, FALLING_EDGE))
@@ -153,10 +199,11 @@ def _suspicious(constraints: TimingConstraints, files: LibertyFiles, sdc: FilePa
     tables = tables[tables >= 0]
     least = min(_least(files, table) for table in tables.tolist())
     return [
-        f"{sdc}: clock {clock.name!r} has a period of {clock.period:g} ps, less than the {least:.3g} ps of the fastest "
+        f"{sdc}: clock {clock.name!r} has a period of {clock.period:g} ps, "
+        f"{'less' if clock.period < least else f'over {LONGEST:,} times more'} than the {least:.3g} ps of the fastest "
         f"register alone: are its times in another unit than {files.time_unit:g} ps (set_units -time)?"
         for clock in constraints.clocks
-        if clock.period < least
+        if clock.period < least or clock.period > LONGEST * least > 0
     ]
 
 

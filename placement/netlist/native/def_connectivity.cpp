@@ -34,6 +34,16 @@ std::string owner_of(std::string_view name) {
   return std::string(name.substr(0, at)) + std::string(end == name.npos ? "" : name.substr(end));
 }
 
+// A name without its escapes.
+std::string unescaped(std::string_view name) {
+  std::string plain;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '\\' && at + 1 < name.size()) ++at;
+    plain += name[at];
+  }
+  return plain;
+}
+
 }  // namespace
 
 void DefReader::component() {
@@ -234,6 +244,20 @@ DefReader::End DefReader::connection() {
   return end;
 }
 
+std::int32_t DefReader::declared_as(const Declared& declared, std::unordered_map<std::string, std::int32_t>& plain,
+                                    const End& end, std::string_view name) {
+  if (const auto found = declared.find(name); found != declared.end()) return found->second;
+  if (plain.empty()) {
+    for (const auto& [written, index] : declared) {
+      if (const auto [at, is_new] = plain.try_emplace(unescaped(written), index); !is_new) at->second = -2;
+    }
+  }
+  const auto found = plain.find(unescaped(name));
+  if (found == plain.end() || found->second < 0) return -1;
+  escaped_.add(static_cast<std::int64_t>(end.begin), name);
+  return found->second;
+}
+
 void DefReader::connect(std::int32_t net, const End& end) {
   DefNets& all = out_.nets;
   if (end.owner == "*") {
@@ -242,13 +266,12 @@ void DefReader::connect(std::int32_t net, const End& end) {
   }
   std::int32_t pin = 0, component = -1;
   if (DefLexer::same(end.owner, "PIN") && !component_of_.count(end.owner)) {
-    const auto found = pin_of_.find(end.pin);
-    pin = found == pin_of_.end() ? undeclared_pin(end.pin, end.begin) : found->second;
+    pin = declared_as(pin_of_, plain_pin_, end, end.pin);
+    if (pin < 0) pin = undeclared_pin(end.pin, end.begin);
     is_connected_.resize(out_.pins.name.size());
     if (is_connected_[pin] && owner_of(end.pin).size()) return;  // a further place of a pin that is on the net
     is_connected_[pin] = 1;
-  } else if (const auto found = component_of_.find(end.owner); found != component_of_.end()) {
-    component = found->second;
+  } else if (component = declared_as(component_of_, plain_component_, end, end.owner); component >= 0) {
     pin = all.pins.intern(end.pin);
   } else {
     dangling_.add(static_cast<std::int64_t>(end.begin),

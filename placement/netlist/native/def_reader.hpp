@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -56,6 +57,10 @@ class DefReader {
   std::int32_t new_net(std::string_view name, std::size_t begin, bool is_special);
   End connection();
   void connect(std::int32_t net, const End& end);
+  // What is declared as a name, or else the only one that differs from it in escapes; −1: none.
+  using Declared = std::unordered_map<std::string_view, std::int32_t>;
+  std::int32_t declared_as(const Declared& declared, std::unordered_map<std::string, std::int32_t>& plain, const End& end,
+                           std::string_view name);
   void add_straps();
   void finish_nets();
 
@@ -72,6 +77,7 @@ class DefReader {
   DefLexer lexer_;
   DefContents out_;
   std::unordered_map<std::string_view, std::int32_t> component_of_, pin_of_, net_of_;
+  std::unordered_map<std::string, std::int32_t> plain_component_, plain_pin_;  // by names without escapes; −2: of several
   std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are left out
   std::vector<End> ends_;  // of the net that is read
   StrapFinder straps_;     // the same
@@ -89,6 +95,7 @@ class DefReader {
       trackless_{"TRACKS without a count or step above 0: they are passed over"},
       layerless_{"TRACKS without a LAYER: they are passed over"},
       foreign_{"statements that say nothing about places, or are unknown: they are passed over"},
+      escaped_{"names that are declared with other escapes: they are taken for the same"},
       behind_{"words behind END DESIGN: they are left out"};
   std::unordered_set<std::string_view> foreign_words_;
 };

@@ -13,19 +13,21 @@ import functools
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from placement.engine.costs import cost_maps
+from placement.flat.timing import TimingEstimate
 from placement.netlist.constraints import Constraints
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.report.view.session import Session, Step
 
 MOST_PINS = 2_000_000  # net-pin incidences beyond which the page gets no nets, and so draws no flylines
+BINS = 40  # of the histogram of slack
 _PLACEMENT = {"x": "float64", "y": "float64", "orientation": "int8", "fixed": "uint8", "placed": "uint8"}
 _IMPORT = re.compile(r'(from |import\()"\./(\w+\.js)"')
 _MODULE = "viewer/"  # prefix of the names of modules that are embedded in the page
@@ -130,6 +132,32 @@ def session_values(session: Session) -> dict[str, Any]:
         "undone": listed(session.undone),
         "is_saved": session.is_saved,
         "has_drawn": session.has_drawn,
+    }
+
+
+def timing_values(design: Design, found: TimingEstimate, macros: Mapping[int, float]) -> dict[str, Any]:
+    """An estimate with the worst slack (ps) of hard macros by their nodes, as the page draws it."""
+    node_of = {name: node for node, name in enumerate(design.netlist.names)}
+    counts, edges = np.histogram(found.slack_at_end, bins=BINS)
+    paths = [
+        {
+            "slack": path.slack,
+            "start": path.start,
+            "end": path.end,
+            "macros": [node_of[name] for name in path.macros if name in node_of],
+            "x": np.round(path.x, 2).tolist(),
+            "y": np.round(path.y, 2).tolist(),
+        }
+        for path in found.paths
+    ]
+    return {
+        "worst": found.total.wns,
+        "tns": found.tns,
+        "endpoints": found.total.endpoints,
+        "failing": found.total.failing,
+        "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
+        "paths": paths,
+        "macros": {str(node): slack for node, slack in macros.items()},
     }
 
 

@@ -55,7 +55,8 @@ def _drag(window: Window, page: str, request: Request) -> Values:
     window.hold(page, index)
     faults = {str(node): reasons for node, reasons in session.faults().items()}
     window.tell("dragged", {"session": index, "nodes": nodes, "x": request["x"], "y": request["y"]}, but=page)
-    return {"costs": costs._asdict(), "faults": faults}
+    timing = {"timing": window.timing(index)} if request.get("timing") is True else {}
+    return {"costs": costs._asdict(), "faults": faults, **timing}
 
 
 def _start(window: Window, page: str, request: Request) -> None:
@@ -72,6 +73,7 @@ _HANDLERS: dict[str, Callable[[Window, str, Request], Values | None]] = {
     "maps": lambda window, page, request: map_values(_session(window, request)[1]),
     "cells": lambda window, page, request: window.cells(),
     "tracks": lambda window, page, request: window.tracks(),
+    "timing": lambda window, page, request: window.timing(int(request.get("session", 0))),
     "start": _start,
     "stop": lambda window, page, request: window.stop(_session(window, request)[0]),
     "save": lambda window, page, request: window.save(request),

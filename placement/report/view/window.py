@@ -11,10 +11,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from placement.config import ConfigError
 from placement.engine.costs import CostWeights
+from placement.flat.timing import TimingEstimate
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, constraints_text
 from placement.netlist.design import Design, Placement
@@ -22,12 +23,20 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
 from placement.report.run_watch import Curve, RunWatch
-from placement.report.view.page import Cells, changed_values, design_values, opened_values, session_values
+from placement.report.view.page import (
+    Cells,
+    changed_values,
+    design_values,
+    opened_values,
+    session_values,
+    timing_values,
+)
 from placement.report.view.session import Recovery, Session, Step, steps_text
 
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]  # makes the bytes of a file from a placement and the file's name
 UNSAVED = "SAVED.plc"  # the file in command lines while the placement is in none
+SHOWN_PATHS = 20  # worst paths that are drawn
 JOIN_SECONDS = 30.0  # for a job to stop when the window ends
 
 
@@ -132,13 +141,22 @@ def _outcome(action: Action, task: Task) -> Outcome | str:
         return f"{action.title} failed: {error!r}"
 
 
+class Timer(Protocol):
+    """Times placements of the window's design; each call is fast where little has moved since the last one."""
+
+    def update(self, placement: Placement, *, paths: int) -> TimingEstimate: ...
+
+    def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
+        """ps, of hard macros by their nodes."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Services:
     """What a window gets from other packages: what can be done to a placement, and other formats to save it in by name.
 
     The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
-    netlist's standard cells and routing tracks are read when they are needed. Commands read the design's constraints
-    from `constraints_path`.
+    netlist's standard cells, routing tracks and timing are read when they are needed. Commands read the design's
+    constraints from `constraints_path`.
     """
 
     actions: Sequence[Action] = ()
@@ -148,6 +166,7 @@ class Services:
     read_cells: Callable[[], Cells | None] | None = None
     constraints_path: Path | None = None
     read_tracks: Callable[[], SnapGrid] | None = None
+    read_timer: Callable[[], Timer] | None = None
 
 
 class Window:
@@ -164,6 +183,7 @@ class Window:
         self._actions = {action.name: action for action in services.actions}
         self.later: Callable[[Callable[[], None]], None] = lambda call: call()
         self._cells: Cells | None = None
+        self._timer: Timer | None = None
         self._curve: Curve | None = None
         self._of_run: list[int] = []
         self._jobs: dict[int, _Job] = {}
@@ -186,6 +206,7 @@ class Window:
             "exports": list(self.services.exports),
             "constraints_path": str(self.services.constraints_path or CONSTRAINTS_NAME),
             "has_cells": self.services.read_cells is not None,
+            "has_timing": self.services.read_timer is not None,
             "run": self._run_values(),
             "actions": [action.described() for action in self._actions.values()],
             "running": {str(index): job.action.name for index, job in self._jobs.items()},
@@ -326,6 +347,16 @@ class Window:
         if self._cells is None:
             raise DesignError(f"{self.design.name}: no standard cells are placed; the full evaluation places them")
         return self._cells.values()
+
+    def timing(self, index: int) -> dict[str, Any]:
+        """The timing of a placement with what is being dragged; raises DesignError if the design has none."""
+        session = self.session(index)
+        if self._timer is None:
+            if self.services.read_timer is None:
+                raise DesignError(f"{self.design.name}: has no timing: it was imported without Liberty and SDC files")
+            self._timer = self.services.read_timer()
+        found = self._timer.update(session.shown(), paths=SHOWN_PATHS)
+        return timing_values(self.design, found, self._timer.macro_slack(found))
 
     def tracks(self) -> dict[str, float]:
         """The routing tracks as a grid; raises DesignError if the design has none."""

@@ -31,7 +31,7 @@ from placement.transport.gate import new_token
 from placement.utils.worker_threads import WorkerFailed
 
 if TYPE_CHECKING:
-    from placement.training.progress import TrainingProgress
+    from placement.training.metrics import TrainingProgress
 
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
@@ -85,7 +85,7 @@ def run(
         ReplayTimeout: no episodes came.
         WorkerFailed: a restart does not mend a process's failure; a checkpoint of the last good state is saved.
     """
-    from placement.training.progress import make_progress
+    from placement.training.metrics import make_progress
     from placement.training.trained_policy import policy_folder
     from placement.utils.interruption import Interrupted, Interruption
 
@@ -359,7 +359,7 @@ class Driver:
 def _failure(who: Who, error: Any) -> Exception:
     """What the process raised, as the user is to see it."""
     from placement.netlist.errors import DesignError
-    from placement.replay.base import ReplayTimeout
+    from placement.replay.replay import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
     from placement.training.learner_loop import Diverged
     from placement.utils.disk import DiskFull

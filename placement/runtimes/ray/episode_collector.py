@@ -24,7 +24,7 @@ import numpy as np
 from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.netlist.files import write_whole
-from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
+from placement.replay.replay import ReplayClosed, ReplayReader, ReplayTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.training.best import EpisodeVerifier
 from placement.training.rollout import is_evaluation

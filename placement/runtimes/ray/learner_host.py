@@ -17,9 +17,8 @@ from placement.episode import Episode, EpisodeIntervalSet
 from placement.modelcache.cache import ModelCache
 from placement.modelcache.store import Layout, ParameterPublisher
 from placement.netlist.design import Design
-from placement.ppo.hosts import Hosts
-from placement.ppo.learner import Learner
-from placement.replay.base import ReplayClosed
+from placement.ppo.learner import Hosts, Learner
+from placement.replay.replay import ReplayClosed
 from placement.replay.shard_reader import ShardedReplay
 from placement.runtimes.components import Connections, Setup, build_loop, make_learner
 from placement.runtimes.ray import telemetry

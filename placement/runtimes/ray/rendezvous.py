@@ -11,7 +11,7 @@ import numpy as np
 from flax.serialization import msgpack_restore, msgpack_serialize
 from jax.experimental import multihost_utils
 
-from placement.ppo.hosts import Hosts, join_hosts
+from placement.ppo.learner import Hosts, join_hosts
 from placement.runtimes.ray.coordinator import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
 from placement.transport.gate import Gate, NetworkAccess

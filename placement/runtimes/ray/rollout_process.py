@@ -41,7 +41,7 @@ class RolloutProcess(RoleProcess):
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
         from placement.modelcache.store import StoreClosed
-        from placement.replay.base import ReplayClosed
+        from placement.replay.replay import ReplayClosed
         from placement.utils.compilation import keep_compilations
 
         keep_compilations()

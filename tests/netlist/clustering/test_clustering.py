@@ -88,7 +88,7 @@ def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
 def test_what_every_clustering_holds(use_positions: bool) -> None:
     design = chain_design([(f"block{number}/", 60) for number in range(6)], macro_after=100)
     canvas, _ = canvas_of(design, columns=6, rows=6)
-    settings = ClusteringSettings(parts=12, use_positions=use_positions)
+    settings = ClusteringSettings(clusters=12, use_positions=use_positions)
     clustering = cluster_cells(design, canvas, settings=settings)
     netlist = design.netlist
     is_cell = netlist.kind == NodeKind.CELL
@@ -116,10 +116,10 @@ def test_what_every_clustering_holds(use_positions: bool) -> None:
 def test_nets_of_a_cluster_to_one_place_are_one() -> None:
     design = chain_design([("a", 4), ("b", 4)], parallel=3)
     canvas, _ = canvas_of(design, columns=4, rows=4)
-    clustering = cluster_cells(design, canvas, settings=ClusteringSettings(parts=1))
+    clustering = cluster_cells(design, canvas, settings=ClusteringSettings(clusters=1))
     by_hand = clustering.__class__(
         cluster=np.array([0] * 4 + [1] * 4 + [-1] * (design.netlist.num_nodes - 8), dtype=np.int32), count=2,
-        settings=clustering.settings, parts=2, placed=True, notices=(),
+        settings=clustering.settings, placed=True, notices=(),
     )  # fmt: skip
     coarse = clustered_design(design, by_hand, canvas)[0].netlist
     weights = {
@@ -131,8 +131,8 @@ def test_nets_of_a_cluster_to_one_place_are_one() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for change in ({"parts": 0}, {"parts": 1.5}, {"seed": -1}):
-        with pytest.raises(DesignError, match=f"clustering {next(iter(change))}"):
+    for change in ({"clusters": 0}, {"clusters": 1.5}, {"seed": -1}):
+        with pytest.raises(DesignError, match=f"{next(iter(change))}="):
             ClusteringSettings(**change)
 
 
@@ -144,7 +144,7 @@ from placement.netlist.clustering.cluster import cluster_cells
 from placement.netlist.clustering.cluster import ClusteringSettings
 from tests.support.flat_designs import chain_design
 design = chain_design([(f"b{number}/", 300) for number in range(4)], parallel=400)
-clustering = cluster_cells(design, canvas_of(design, columns=5, rows=5)[0], settings=ClusteringSettings(parts=20))
+clustering = cluster_cells(design, canvas_of(design, columns=5, rows=5)[0], settings=ClusteringSettings(clusters=20))
 print(clustering.cluster.tobytes().hex())
 """
 
@@ -162,7 +162,7 @@ def test_the_same_on_every_run_and_number_of_threads() -> None:
 
 def test_the_folder_holds_what_later_steps_read(tmp_path: Path) -> None:
     design = chain_design([(f"block{number}/", 40) for number in range(4)], macro_after=50)
-    imported = import_flat(design, ImportSettings(columns=5, rows=4, clustering=ClusteringSettings(parts=8)))
+    imported = import_flat(design, ImportSettings(columns=5, rows=4, clustering=ClusteringSettings(clusters=8)))
     write_design(tmp_path / "chip", imported, def_data=b"VERSION 5.8 ;")
     again = load(tmp_path / "chip")
     assert (again.canvas, again.netlist.names) == (imported.design.canvas, imported.design.netlist.names)
@@ -224,7 +224,7 @@ def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) 
     x, y = float(design.placement.x[at]), float(design.placement.y[at])
     over = Rectangle(x - 1, y - 1, x + 1, y + 1)
     for blockage, told in ((over, 1), (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0)):
-        settings = ClusteringSettings(parts=1)
+        settings = ClusteringSettings(clusters=1)
         constraints = ConstraintSettings(blockages=(blockage,))
         imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
         said = [notice for notice in imported.notices if "is on a placement blockage" in notice]

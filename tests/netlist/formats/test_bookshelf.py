@@ -222,7 +222,7 @@ def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
     flat = read_bookshelf(write(tmp_path, files), free_blocks=True)[0]
     core = Rectangle(0, 0, 100, 100)
     flat = dataclasses.replace(flat, floorplan=dataclasses.replace(flat.floorplan, core=core, die=core))
-    imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=ClusteringSettings(parts=2)))
+    imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=ClusteringSettings(clusters=2)))
     assert [notice for notice in imported.notices if notice.startswith("1 nets are left out: each of their pins")]
     netlist = imported.design.netlist
     ports = set(netlist.ports.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,11 +121,6 @@ FAULTS = {
         DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
         r"chip\.def: DIEAREA has slanted edges: every edge must be horizontal or vertical",
     ),
-    "blockage of nobody": (
-        LEF,
-        DEF.replace("COMPONENT u1", "COMPONENT u9"),
-        r"chip\.def:\d+: a blockage belongs to component 'u9'",
-    ),
 }
 
 
@@ -133,6 +129,25 @@ def test_faults_are_refused(tmp_path: Path, name: str) -> None:
     lef, text, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read(tmp_path, lef=lef, text=text)
+
+
+def test_a_group_names_its_components_with_other_escapes(tmp_path: Path) -> None:
+    plain, other = (
+        read(tmp_path, text=DEF.replace("- rams mem*", f"- rams {name}")) for name in (r"mem\[0\]/ram", "mem[0]/ram")
+    )
+    regions = [chip.floorplan.regions[0].nodes.tolist() for chip in (plain, other)]
+    assert regions[0] == regions[1] and plain.netlist.names.index("mem[0]/ram") in regions[0]
+    assert not any("names in groups" in notice for notice in other.notices)
+
+
+def test_a_blockage_of_a_missing_component_belongs_to_none(tmp_path: Path) -> None:
+    with_component, without = (read(tmp_path, text=text) for text in (DEF, DEF.replace("COMPONENT u1", "COMPONENT u9")))
+    nodes = [[blockage.node for blockage in chip.floorplan.blockages] for chip in (with_component, without)]
+    (own,) = [at for at, (node, other) in enumerate(zip(*nodes, strict=True)) if node != other]
+    assert nodes[0][own] >= 0 and nodes[1][own] == -1
+    assert any(
+        re.search(r"chip\.def:\d+: 1 blockages of components that do not exist: .*u9", one) for one in without.notices
+    )
 
 
 def test_names_that_differ_in_escapes_alone_stay_apart(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
 
 
 HARMLESS = {
+    "escapes": (DEF.replace("( u2 Y )", "( u\\2 Y )"), r"1 names that are declared with other escapes.*: u.2"),
     "net twice": (
         DEF.replace("- q ( mem", "- o ( mem"),
         ":53: 1 nets with the name of another one: each is a net of its own: o",

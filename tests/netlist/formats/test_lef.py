@@ -196,6 +196,16 @@ def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> N
     assert "cells.lef:" in str(refused.value)
 
 
+def test_unknown_statements_and_blocks_are_passed_over_and_counted(tmp_path: Path) -> None:
+    text = LEF.replace("END LIBRARY", "FOO 1 ;\nFOO 2 ;\nBAR name\n  BAZ 3 ;\nEND name\nEND LIBRARY")
+    plain, odd = (read_lefs([write(tmp_path, one)])[0] for one in (LEF, text))
+    assert odd.masters.keys() == plain.masters.keys() and odd.sites == plain.sites
+    added = [notice for notice in odd.notices if notice not in plain.notices]
+    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are passed over: FOO (2), BAR")
+    with pytest.raises(DesignError, match="END name ends nothing that begins before it"):
+        read_lefs([write(tmp_path, LEF.replace("END LIBRARY", "END name\nEND LIBRARY"))])
+
+
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

@@ -100,6 +100,41 @@ def test_conditions(tmp_path: Path) -> None:
     assert found.clocks[0].period == 7
 
 
+@pytest.mark.parametrize(
+    ("options", "master", "expected"),
+    [
+        ("-source clk -divide_by 2", "0 5", (20, 0, 10)),
+        ("-source clk -divide_by 4", "2 8", (40, 2, 22)),
+        ("-source clk -divide_by 3 -master_clock c", "2 8", (30, 6, 24)),
+        ("-source u/gate/A -multiply_by 2", "0 5", (5, 0, 2.5)),
+        ("-source clk -divide_by 2 -invert", "0 5", (20, 10, 0)),
+        ("-source clk -combinational", "2 8", (10, 2, 8)),
+    ],
+)
+def test_generated_clocks(tmp_path: Path, options: str, master: str, expected: tuple[float, float, float]) -> None:
+    clock = CLOCK.replace("10", f"10 -waveform {{{master}}}")
+    found = read(tmp_path, f"{clock}create_generated_clock -name g {options} u/gate/Y\nset_clock_uncertainty 1 g\n")
+    sources = (Object("pin", "u/gate/Y"),)
+    assert found.clocks[1] == Clock("g", *expected, sources, uncertainty=1, is_generated=True) and not found.notices
+
+
+def test_generated_clocks_that_are_left_out(tmp_path: Path) -> None:
+    text = (
+        CLOCK
+        + """create_clock -name d -period 3 [get_ports in]
+    create_generated_clock -name e -source clk -edges {1 3 5} u/gate/Y
+    create_generated_clock -name f -source u/ff[0]/CK -divide_by 2 u/gate/Y
+    """
+    )
+    found = read(tmp_path, text)
+    assert [clock.name for clock in found.clocks] == ["c", "d"]
+    assert [notice.partition("chip.sdc")[2] for notice in found.notices] == [
+        ":3: 1 options that are not understood: -edges of create_generated_clock",
+        ":3: 1 generated clocks that are left out, because of an option: -edges",
+        ":4: 1 generated clocks without a master, which -master_clock names; they are left out: f",
+    ]
+
+
 def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
     text = (
         CLOCK
@@ -130,6 +165,11 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("create_clock -period 5", ":1: create_clock: expected -name or a source"),
         (CLOCK + "set_input_delay 1 in", ":2: set_input_delay: expected -clock"),
         (CLOCK + "set_multicycle_path 0 -to out", ":2: set_multicycle_path: 0 must be a whole number"),
+        (
+            CLOCK + "create_generated_clock -source clk -divide_by 0 u/gate/Y",
+            ":2: create_generated_clock: -divide_by 0 ",
+        ),
+        (CLOCK + "create_generated_clock -source clk -divide_by 2 -multiply_by 3 u/gate/Y", ":2: clock .* either"),
         ("set_units -time 1parsec", ":1: set_units: -time '1parsec'"),
         ("create_clock -period {5", r":1: the \{ that begins here is not closed"),
         ("set a [expr 1 / 0]", ":1: expr '1 / 0': expected numbers"),

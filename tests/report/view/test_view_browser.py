@@ -376,7 +376,7 @@ def test_a_def_is_handed_back_with_nothing_but_its_macros_moved(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     lef, chip = write_chip(tmp_path / "made", Options(cells=400, macros=6, ports=12))
-    words = ["--lef", str(lef), "--def", str(chip), "--out", str(tmp_path / "chip"), "--parts", "10"]
+    words = ["--lef", str(lef), "--def", str(chip), "--out", str(tmp_path / "chip"), "--clusters", "10"]
     assert main(["import", *words]) == 0
     design = load(tmp_path / "chip")
     one = person(serve("chip"))

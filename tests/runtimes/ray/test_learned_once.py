@@ -9,7 +9,7 @@ import pytest
 
 from placement.config import TrainConfig
 from placement.netlist.load import load
-from placement.replay.base import ReplayTimeout
+from placement.replay.replay import ReplayTimeout
 from placement.training import run_folder
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver, TrainingState, on_host

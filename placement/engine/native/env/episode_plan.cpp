@@ -173,8 +173,7 @@ void EpisodePlan::plan_shapes() {
     if (same == examples.end()) examples.push_back(&macro);
   }
   shapes = static_cast<int>(examples.size());
-  if (design->off_grid) return check_off_grid(examples);
-  if (design->constraints.snaps()) {
+  if (!design->off_grid && design->constraints.snaps()) {
     for (const MacroToPlace* macro : examples) {
       const SnapGrid& grid = macro->grid;
       const auto across = snapped(column_x, macro->width, grid.pitch_x, grid.offset_x);
@@ -183,22 +182,40 @@ void EpisodePlan::plan_shapes() {
       snapped_y.insert(snapped_y.end(), up.begin(), up.end());
     }
   }
-  plan_reaches(examples);
-  plan_free_cells(examples);
+  const MacroToPlace* without = plan_places(examples);
+  if (without != nullptr && spacing > 0) {
+    spacing = 0;
+    without = plan_places(examples);
+  }
+  if (without != nullptr && design->constraints.any) {
+    if (design->off_grid) throw UnplayableDesign(without->node, "constraints and fixed macros leave it no place");
+    throw GridTooCoarse(without->node, "constraints and fixed macros leave it no gcell; a finer grid may");
+  }
+  if (!design->off_grid) plan_reaches(examples);
 }
 
-void EpisodePlan::check_off_grid(const std::vector<const MacroToPlace*>& examples) const {
-  if (!design->constraints.any) return;
+const MacroToPlace* EpisodePlan::plan_places(const std::vector<const MacroToPlace*>& examples) {
+  const auto set = static_cast<std::size_t>(canvas.rows) * words;
+  const auto is_empty = [set](const std::uint64_t* cells) {
+    return std::all_of(cells, cells + set, [](std::uint64_t word) { return word == 0; });
+  };
+  if (!design->off_grid) {
+    plan_free_cells(examples);
+    for (int shape = 0; shape < shapes; ++shape) {
+      if (is_empty(free_cells.data() + shape * set)) return examples[shape];
+    }
+    return nullptr;
+  }
+  if (!design->constraints.any && spacing == 0) return nullptr;
   OffGrid off_grid(*this);
-  std::vector<std::uint64_t> cells(static_cast<std::size_t>(canvas.rows) * words);
+  std::vector<std::uint64_t> cells(set);
   for (const MacroToPlace* macro : examples) {
     off_grid.begin(*macro);
     off_grid.forbid_given(*macro);
     off_grid.find(cells.data());
-    if (std::all_of(cells.begin(), cells.end(), [](std::uint64_t word) { return word == 0; })) {
-      throw UnplayableDesign(macro->node, "constraints and fixed macros leave it no place");
-    }
+    if (is_empty(cells.data())) return macro;
   }
+  return nullptr;
 }
 
 void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples) {
@@ -285,9 +302,9 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
         return blocked(across, centre + (low - high) / 2, length, (low + high) / 2);
       };
       const auto [first_row, last_row] =
-          blocked_beside(false, fixed.y, fixed.height, halos_up(macro.halo, halo), halos_up(halo, macro.halo));
+          blocked_beside(false, fixed.y, fixed.height, gap_up(macro.halo, halo), gap_up(halo, macro.halo));
       const auto [first_column, last_column] =
-          blocked_beside(true, fixed.x, fixed.width, halos_across(macro.halo, halo), halos_across(halo, macro.halo));
+          blocked_beside(true, fixed.x, fixed.width, gap_across(macro.halo, halo), gap_across(halo, macro.halo));
       block_cells(cells, words, first_row, last_row, first_column, last_column);
       if (!constraints.channel.is_set()) continue;
       block_channels(macro, hard_box(*design, fixed.node, fixed.x, fixed.y, orientation), cells);
@@ -301,9 +318,6 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
       const auto [first_column, last_column] = blocked(true, off.x, off.width, 0);
       block_cells(cells, words, first_row, last_row, first_column, last_column);
     });
-    if (constraints.any && std::all_of(cells, cells + set, [](std::uint64_t word) { return word == 0; })) {
-      throw GridTooCoarse(macro.node, "constraints and fixed macros leave it no gcell; a finer grid may");
-    }
   }
 }
 

@@ -92,7 +92,7 @@ struct EpisodePlan {
     return snapped_y.empty() ? row_y[row] : snapped_y[shape * row_y.size() + row];
   }
 
-  // µm between two macros of an episode, the first of which is left of the other, or below it.
+  // µm between two macros, one at least of the episode, the first of which is left of the other, or below it.
   double gap_across(const Halo& left, const Halo& right) const { return std::max(spacing, halos_across(left, right)); }
   double gap_up(const Halo& low, const Halo& high) const { return std::max(spacing, halos_up(low, high)); }
 
@@ -104,8 +104,9 @@ struct EpisodePlan {
   Canvas canvas;                           // with the grid of actions, R rows and C columns of cells
   double cell_width, cell_height;          // µm
   std::vector<double> column_x, row_y;     // [C], [R] centres of the cells, µm
-  // µm that macros of an episode keep from each other where their halos need less: the design's spacing, so that no
-  // pocket of rows is closed; 0 where whole cells as far apart are most of the canvas, and episodes would not end.
+  // µm that macros of an episode keep from each other and from fixed ones where their halos need less: the design's
+  // spacing, so that no pocket of rows is closed; 0 where whole cells as far apart are most of the canvas, so that
+  // episodes would not end, and where fixed macros as far off leave a macro no place.
   double spacing = 0;
   std::vector<MacroToPlace> macros;        // [T]
   std::vector<MacroNet> macro_nets;        // [D]
@@ -129,7 +130,8 @@ struct EpisodePlan {
   void span_inside(MacroToPlace& macro) const;
   void plan_given();
   void plan_shapes();
-  void check_off_grid(const std::vector<const MacroToPlace*>& examples) const;
+  // Finds where each shape may be before an episode begins; returns a macro that has no place, or null.
+  const MacroToPlace* plan_places(const std::vector<const MacroToPlace*>& examples);
   void plan_spacing();
   void plan_reaches(const std::vector<const MacroToPlace*>& examples);
   void plan_free_cells(const std::vector<const MacroToPlace*>& examples);

@@ -93,7 +93,7 @@ void OffGrid::forbid_given(const MacroToPlace& macro) {
   const Design& design = *plan_->design;
   const Constraints& constraints = design.constraints;
   for (const Obstacle& fixed : plan_->fixed_macros) {
-    forbid_beside(macro, hard_box(design, fixed.node, fixed.x, fixed.y, design.initial_orientation[fixed.node]), 0);
+    forbid_beside(macro, hard_box(design, fixed.node, fixed.x, fixed.y, design.initial_orientation[fixed.node]), plan_->spacing);
   }
   if (constraints.channel.is_set()) {
     for_channel_edges(macro.width, macro.height, design.canvas, constraints.channel, constraints.coarsest,

@@ -200,7 +200,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
                        !intervals_overlap(here.y, here.height, other.y, other.height, threshold);
     verdict = apart ? Verdict::too_close : Verdict::overlaps;
   };
-  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other, 0);
+  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other, plan_->spacing);
   for (int t = 0; t < step_; ++t) in_the_way(placed_[t], plan_->spacing);
   if (*obstacle >= 0) return verdict;
   if (const Channel& channel = design.constraints.channel; channel.is_set()) {

@@ -14,6 +14,7 @@
 #include "../timing/analysis.hpp"
 #include "../timing/delays.hpp"
 #include "../timing/graph.hpp"
+#include "../timing/update.hpp"
 #include "owned.hpp"
 
 namespace nb = nanobind;
@@ -118,35 +119,26 @@ class TimingGraph {
         netlist_(netlist_columns_.view(library_)),
         graph_(std::make_unique<timing::Graph>(library_, netlist_)) {}
 
-  nb::tuple clocks(const std::vector<std::int32_t>& pin, const std::vector<std::int32_t>& clock) const {
-    require(pin.size() == clock.size(), "one clock for each source");
+  nb::tuple clocks(const std::vector<std::int32_t>& pin, const std::vector<std::int32_t>& clock,
+                   const std::vector<bool>& is_generated) const {
+    require(pin.size() == clock.size() && pin.size() == is_generated.size(), "one clock for each source");
     for (const std::int32_t one : pin) require(one >= 0 && one < graph_->pins(), "sources of clocks");
     std::vector<std::uint32_t> plain, inverted;
-    graph_->spread_clocks(pin, clock, plain, inverted);
+    graph_->spread_clocks(pin, clock, is_generated, plain, inverted);
     return nb::make_tuple(owned(std::move(plain)), owned(std::move(inverted)));
   }
 
-  void price(Floats x, Floats y, Floats slew_at, float delay_per_um, float capacitance_per_um, float most_load,
-             float stage_delay, float fanout_ratio) {
-    const auto pins = static_cast<std::size_t>(graph_->pins());
-    require(x.size() == pins && y.size() == pins && slew_at.size() == pins, "one place and slew for each pin");
-    require(most_load > 0 && fanout_ratio > 1, "most_load must be above 0, fanout_ratio above 1");
-    nb::gil_scoped_release release;
-    timing::compute_delays(library_, netlist_, *graph_, {delay_per_um, capacitance_per_um, most_load, stage_delay, fanout_ratio},
-                           x.data(), y.data(), slew_at.data(), delays_);
-  }
-
-  nb::dict analyse(Integers launch_vertex, Integers launch_tag, Floats launch_time, Integers port_pin, Integers port_edge,
-                   Floats port_delay, Floats capture, Integers group, Masks plain, Masks inverted, Floats edge_time,
-                   Floats edge_offset, Floats period, Integers tag_of_edge, std::int32_t tags, std::int32_t groups, std::int32_t worst) {
+  void constrain(Integers launch_vertex, Integers launch_tag, Floats launch_time, Integers port_pin, Integers port_edge,
+                 Floats port_delay, Floats capture, Integers group, Masks plain, Masks inverted, Floats edge_time,
+                 Floats edge_offset, Floats period, Integers tag_of_edge, Floats slew_at, std::int32_t tags, std::int32_t groups) {
     const auto pins = static_cast<std::size_t>(graph_->pins());
     const auto edges = static_cast<std::int32_t>(edge_time.size());
-    require(delays_.wire.size() == pins, "price the wires first");
     require(launch_tag.size() == launch_vertex.size() && launch_time.size() == launch_vertex.size(), "launches");
     require(port_edge.size() == port_pin.size() && port_delay.size() == 2 * port_pin.size(), "checks of ports");
     require(tags >= 0 && groups > 0 && edges % 2 == 0 && edges <= 64, "at most 32 clocks");
     require(capture.size() == static_cast<std::size_t>(tags) * static_cast<std::size_t>(groups) * static_cast<std::size_t>(edges),
             "one capture time for each tag, group and edge");
+    require(slew_at.size() == pins, "one slew for each pin");
     require(group.size() == pins && plain.size() == pins && inverted.size() == pins, "one group and two masks for each pin");
     require_range(launch_vertex, 0, 2 * graph_->pins(), "launches begin at vertices");
     require_range(launch_tag, 0, tags, "launches have tags");
@@ -165,12 +157,50 @@ class TimingGraph {
     for (std::size_t i = 0; i < port_pin.size(); ++i) {
       constraints.ports.push_back({port_pin.data()[i], port_edge.data()[i], {port_delay.data()[2 * i], port_delay.data()[2 * i + 1]}});
     }
-    std::unique_ptr<timing::Analysis> found;
+    columns_ = {capture, group, plain, inverted, edge_time, edge_offset, period, tag_of_edge};
+    slew_at_ = slew_at;
+    analysis_ = std::make_unique<timing::Analysis>(library_, netlist_, *graph_, delays_, std::move(constraints));
+    is_timed_ = false;
+  }
+
+  void price(Floats x, Floats y, float delay_per_um, float capacitance_per_um, float most_load, float stage_delay,
+             float fanout_ratio) {
+    const auto pins = static_cast<std::size_t>(graph_->pins());
+    require(analysis_ != nullptr, "constrain the graph first");
+    require(x.size() == pins && y.size() == pins, "one place for each pin");
+    require(most_load > 0 && fanout_ratio > 1, "most_load must be above 0, fanout_ratio above 1");
+    model_ = {delay_per_um, capacitance_per_um, most_load, stage_delay, fanout_ratio};
+    nb::gil_scoped_release release;
+    x_.assign(x.data(), x.data() + pins);
+    y_.assign(y.data(), y.data() + pins);
+    timing::compute_delays(library_, netlist_, *graph_, model_, x_.data(), y_.data(), slew_at_.data(), delays_);
+    is_timed_ = false;
+  }
+
+  nb::dict analyse(std::int32_t worst) {
+    require(delays_.wire.size() == static_cast<std::size_t>(graph_->pins()), "price the wires first");
     {
       nb::gil_scoped_release release;
-      found = std::make_unique<timing::Analysis>(library_, *graph_, delays_, constraints);
+      analysis_->run();
     }
-    return result(*found, worst);
+    is_timed_ = true;
+    return result(*analysis_, worst);
+  }
+
+  nb::dict move(Integers pin, Floats x, Floats y, std::int32_t worst) {
+    require(is_timed_, "analyse the graph first");
+    require(x.size() == pin.size() && y.size() == pin.size(), "one place for each moved pin");
+    require_range(pin, 0, graph_->pins(), "moved pins");
+    {
+      nb::gil_scoped_release release;
+      const std::vector<std::int32_t> moved(pin.data(), pin.data() + pin.size());
+      for (std::size_t i = 0; i < moved.size(); ++i) {
+        x_[static_cast<std::size_t>(moved[i])] = x.data()[i];
+        y_[static_cast<std::size_t>(moved[i])] = y.data()[i];
+      }
+      timing::update(library_, netlist_, *graph_, model_, moved, x_.data(), y_.data(), slew_at_.data(), delays_, *analysis_);
+    }
+    return result(*analysis_, worst);
   }
 
   nb::dict facts() const {
@@ -204,8 +234,6 @@ class TimingGraph {
  private:
   nb::dict result(const timing::Analysis& found, std::int32_t worst) const {
     nb::dict to;
-    to["arrival"] = owned(found.arrival);
-    to["required"] = owned(found.required);
     to["slack"] = owned(found.slack);
     to["has_settled"] = found.has_settled;
     std::vector<std::int32_t> vertex, start, tag;
@@ -240,7 +268,19 @@ class TimingGraph {
   timing::Library library_;
   timing::Netlist netlist_;
   std::unique_ptr<timing::Graph> graph_;
+  struct Columns {
+    Floats capture;
+    Integers group;
+    Masks plain, inverted;
+    Floats edge_time, edge_offset, period;
+    Integers tag_of_edge;
+  } columns_;  // what the constraints point at
+  Floats slew_at_;
+  timing::WireModel model_{};
+  std::vector<float> x_, y_;  // [pins]
   timing::Delays delays_;
+  std::unique_ptr<timing::Analysis> analysis_;
+  bool is_timed_ = false;  // the analysis is of the present delays
 };
 
 }  // namespace
@@ -250,13 +290,15 @@ void bind_timing(nb::module_& m) {
       .def(nb::init<const nb::dict&, Integers, Integers, Integers, Bytes, Integers>(), "library"_a, nb::kw_only(), "cell"_a,
            "instance"_a, "library_pin"_a, "port"_a, "net_start"_a)
       .def("facts", &TimingGraph::facts)
-      .def("clocks", &TimingGraph::clocks, "pin"_a, "clock"_a)
-      .def("price", &TimingGraph::price, "x"_a, "y"_a, "slew_at"_a, nb::kw_only(), "delay_per_um"_a, "capacitance_per_um"_a,
-           "most_load"_a, "stage_delay"_a, "fanout_ratio"_a)
+      .def("clocks", &TimingGraph::clocks, "pin"_a, "clock"_a, "is_generated"_a)
+      .def("constrain", &TimingGraph::constrain, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
+           "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a,
+           "period"_a, "tag_of_edge"_a, "slew_at"_a, "tags"_a, "groups"_a)
+      .def("price", &TimingGraph::price, "x"_a, "y"_a, nb::kw_only(), "delay_per_um"_a, "capacitance_per_um"_a, "most_load"_a,
+           "stage_delay"_a, "fanout_ratio"_a)
       .def("delays", &TimingGraph::delays)
-      .def("analyse", &TimingGraph::analyse, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
-           "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a, "period"_a, "tag_of_edge"_a,
-           "tags"_a, "groups"_a, "worst"_a);
+      .def("analyse", &TimingGraph::analyse, nb::kw_only(), "worst"_a)
+      .def("move", &TimingGraph::move, "pin"_a, "x"_a, "y"_a, nb::kw_only(), "worst"_a);
 }
 
 }  // namespace placement::flat

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace placement::flat::timing {
 namespace {
@@ -14,71 +16,112 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-Analysis::Analysis(const Library& library, const Graph& graph, const Delays& delays, const Constraints& constraints)
-    : library_(library), graph_(graph), delays_(delays), constraints_(constraints), times_(at(constraints.tags)) {
-  for (std::int32_t tag = 0; tag < constraints.tags; ++tag) propagate(tag);
-  has_settled = graph.passages.empty();
-  for (int round = 0; round < kMostRounds && !has_settled; ++round) has_settled = !borrow();
-  worst_.assign(at(graph.pins()), Endpoint{-1, -1, -1, kNever});
-  for (auto& times : times_) times.required.assign(at(2 * graph.pins()), kNever);
-  check();
-  arrival.assign(at(graph.pins()), -kNever);
-  required.assign(at(graph.pins()), kNever);
-  slack.assign(at(graph.pins()), kNever);
-  for (std::int32_t tag = 0; tag < constraints.tags; ++tag) require(tag);
-  for (const Endpoint& one : worst_) {
-    if (one.pin >= 0) endpoints.push_back(one);
+Analysis::Analysis(const Library& library, const Netlist& netlist, const Graph& graph, const Delays& delays,
+                   Constraints constraints)
+    : library_(library), netlist_(netlist), graph_(graph), delays_(delays), constraints_(std::move(constraints)),
+      times_(at(constraints_.tags)) {
+  const auto count = at(graph.pins());
+  std::stable_sort(constraints_.launches.begin(), constraints_.launches.end(),
+                   [](const Launch& one, const Launch& other) { return one.vertex / 2 < other.vertex / 2; });
+  std::stable_sort(constraints_.ports.begin(), constraints_.ports.end(),
+                   [](const PortCheck& one, const PortCheck& other) { return one.pin < other.pin; });
+  has_launch_.assign(count, 0);
+  for (const Launch& launch : constraints_.launches) has_launch_[at(launch.vertex / 2)] = 1;
+  is_end_.assign(count, 0);
+  for (const PortCheck& port : constraints_.ports) is_end_[at(port.pin)] = 1;
+  check_start_.assign(count + 1, 0);
+  for (const Check& check : graph.checks) {
+    ++check_start_[at(check.data + 1)];
+    is_end_[at(check.data)] = 1;
+  }
+  std::partial_sum(check_start_.begin(), check_start_.end(), check_start_.begin());
+  check_.resize(graph.checks.size());
+  std::vector<std::int32_t> place(check_start_.begin(), check_start_.end() - 1);
+  for (std::size_t check = 0; check < graph.checks.size(); ++check) {
+    check_[at(place[at(graph.checks[check].data)]++)] = static_cast<std::int32_t>(check);
   }
 }
 
-void Analysis::propagate(std::int32_t tag) {
-  Times& times = times_[at(tag)];
-  times.arrival.assign(at(2 * graph_.pins()), -kNever);
-  times.start.assign(at(2 * graph_.pins()), -1);
-  for (const Launch& launch : constraints_.launches) {
-    if (launch.tag != tag || launch.time <= times.arrival[at(launch.vertex)]) continue;
-    times.arrival[at(launch.vertex)] = launch.time;
-    times.start[at(launch.vertex)] = launch.vertex;
+void Analysis::run() {
+  const auto count = at(graph_.pins());
+  for (Times& times : times_) {
+    times.arrival.assign(2 * count, -kNever);
+    times.required.assign(2 * count, kNever);
+    times.start.assign(2 * count, -1);
+    times.borrowed.clear();
   }
-  for (const std::int32_t pin : graph_.order) {
-    if (graph_.is_register_clock[at(pin)]) continue;  // only clocks launch there
-    const std::int32_t driver = graph_.driver[at(pin)];
-    for (std::int64_t vertex = 2 * static_cast<std::int64_t>(pin); vertex < 2 * static_cast<std::int64_t>(pin) + 2; ++vertex) {
-      float latest = times.arrival[at(vertex)];
-      std::int32_t start = times.start[at(vertex)];
-      if (driver >= 0) {
-        const std::int64_t from = 2 * static_cast<std::int64_t>(driver) + (vertex & 1);
-        const float time = times.arrival[at(from)] + delays_.wire[at(pin)];
-        if (time > latest) {
-          latest = time;
-          start = times.start[at(from)];
-        }
-      }
-      for (std::int32_t edge = graph_.edge_start[at(vertex)]; edge < graph_.edge_start[at(vertex + 1)]; ++edge) {
-        const std::int32_t from = graph_.edges[at(edge)].from;
-        if (from < 0) continue;
-        const float time = times.arrival[at(from)] + delays_.edge[at(edge)];
-        if (time > latest) {
-          latest = time;
-          start = times.start[at(from)];
-        }
-      }
-      if (!times.borrowed.empty() && times.borrowed[at(vertex)] > latest) {
-        latest = times.borrowed[at(vertex)];
-        start = static_cast<std::int32_t>(vertex);
-      }
-      times.arrival[at(vertex)] = latest;
-      times.start[at(vertex)] = start;
+  for (const std::int32_t pin : graph_.order) arrive(pin);
+  has_settled = graph_.passages.empty();
+  for (int round = 0; round < kMostRounds && !has_settled; ++round) has_settled = !borrow();
+  worst_.resize(count);
+  slack.resize(count);
+  for (auto pin = graph_.order.rbegin(); pin != graph_.order.rend(); ++pin) require(*pin);
+  list_ends();
+}
+
+void Analysis::list_ends() {
+  endpoints.clear();
+  for (std::size_t pin = 0; pin < is_end_.size(); ++pin) {
+    if (is_end_[pin] && worst_[pin].pin >= 0) endpoints.push_back(worst_[pin]);
+  }
+}
+
+bool Analysis::arrive(std::int32_t pin) {
+  bool has_changed = false;
+  for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) has_changed |= arrive(tag, pin);
+  return has_changed;
+}
+
+bool Analysis::arrive(std::int32_t tag, std::int32_t pin) {
+  Times& times = times_[at(tag)];
+  float latest[2] = {-kNever, -kNever};
+  std::int32_t start[2] = {-1, -1};
+  if (has_launch_[at(pin)]) {
+    auto launch = std::lower_bound(constraints_.launches.begin(), constraints_.launches.end(), pin,
+                                   [](const Launch& one, std::int32_t value) { return one.vertex / 2 < value; });
+    for (; launch != constraints_.launches.end() && launch->vertex / 2 == pin; ++launch) {
+      if (launch->tag != tag || launch->time <= latest[launch->vertex & 1]) continue;
+      latest[launch->vertex & 1] = launch->time;
+      start[launch->vertex & 1] = launch->vertex;
     }
   }
+  const std::int32_t driver = graph_.driver[at(pin)];
+  bool has_changed = false;
+  for (std::int32_t falls = 0; falls < 2; ++falls) {
+    const std::int64_t vertex = 2 * static_cast<std::int64_t>(pin) + falls;
+    const auto reach = [&](std::int64_t from, float delay) {
+      const float time = times.arrival[at(from)] + delay;
+      if (time <= latest[falls]) return;
+      latest[falls] = time;
+      start[falls] = times.start[at(from)];
+    };
+    if (!graph_.is_register_clock[at(pin)]) {  // only clocks launch there
+      if (driver >= 0) reach(2 * static_cast<std::int64_t>(driver) + falls, delays_.wire[at(pin)]);
+      for (std::int32_t edge = graph_.edge_start[at(vertex)]; edge < graph_.edge_start[at(vertex + 1)]; ++edge) {
+        if (graph_.edges[at(edge)].from >= 0) reach(graph_.edges[at(edge)].from, delays_.edge[at(edge)]);
+      }
+      if (!times.borrowed.empty() && times.borrowed[at(vertex)] > latest[falls]) {
+        latest[falls] = times.borrowed[at(vertex)];
+        start[falls] = static_cast<std::int32_t>(vertex);
+      }
+    }
+    has_changed |= latest[falls] != times.arrival[at(vertex)] || start[falls] != times.start[at(vertex)];
+    times.arrival[at(vertex)] = latest[falls];
+    times.start[at(vertex)] = start[falls];
+  }
+  return has_changed;
+}
+
+// When data of a tag must be at a pin, by the clock edge that captures it.
+const float* Analysis::captures(std::int32_t tag, std::int32_t pin) const {
+  const std::int64_t row = static_cast<std::int64_t>(tag) * constraints_.groups + constraints_.group[pin];
+  return constraints_.capture + row * constraints_.edges;
 }
 
 // Visits the clock edges (numbers, capture times) against which data of a tag is checked: those that close a latch.
 template <typename Visit>
 void Analysis::each_capture(const Check& check, std::int32_t tag, Visit visit) const {
-  const std::int32_t group = constraints_.group[check.data];
-  const float* const capture =
-      constraints_.capture + (static_cast<std::int64_t>(tag) * constraints_.groups + group) * constraints_.edges;
+  const float* const capture = captures(tag, check.data);
   const bool is_falling = check.is_falling != 0;
   for (std::int32_t edge = 0; edge < constraints_.edges; ++edge) {
     const bool falls = (edge & 1) != 0;
@@ -120,8 +163,9 @@ bool Analysis::borrow() {
   }
   bool any = false;
   for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
-    if (grew[at(tag)]) propagate(tag);
-    any |= grew[at(tag)] != 0;
+    if (!grew[at(tag)]) continue;
+    any = true;
+    for (const std::int32_t pin : graph_.order) arrive(tag, pin);
   }
   return any;
 }
@@ -133,66 +177,72 @@ void Analysis::end(std::int32_t tag, std::int32_t vertex, float limit, float fou
   if (found < worst.slack) worst = {vertex, tag, times_[at(tag)].start[at(vertex)], found};
 }
 
-void Analysis::check() {
-  for (const Check& check : graph_.checks) {
-    for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
-      for (std::int32_t falls = 0; falls < 2; ++falls) {
-        const std::int32_t vertex = 2 * check.data + falls;
-        const float time = times_[at(tag)].arrival[at(vertex)];
-        if (time == -kNever || check.tables[falls] < 0) continue;
-        const float clock_slew = delays_.slew[at(2 * static_cast<std::int64_t>(check.clock) + check.is_falling)];
-        const float setup = library_.look_up(check.tables[falls], clock_slew, delays_.slew[at(vertex)]);
-        if (!check.is_latch) {
-          each_capture(check, tag, [&](std::int32_t, float capture) {
-            end(tag, vertex, capture - setup, capture - setup - time);
-          });
-          continue;
-        }
-        // Data that comes while a latch is open takes the time from the path behind it.
-        each_capture(check, tag, [&](std::int32_t edge, float closing) {
-          const float opening = closing - open_time(edge);
-          const float found = time <= opening ? opening - time : std::min(closing - setup - time, 0.0F);
-          end(tag, vertex, time + found, found);
+// The limits of the data of a tag at a pin, from the clocks that capture it.
+void Analysis::check(std::int32_t tag, std::int32_t pin) {
+  for (std::int32_t place = check_start_[at(pin)]; place < check_start_[at(pin + 1)]; ++place) {
+    const Check& check = graph_.checks[at(check_[at(place)])];
+    for (std::int32_t falls = 0; falls < 2; ++falls) {
+      const std::int32_t vertex = 2 * pin + falls;
+      const float time = times_[at(tag)].arrival[at(vertex)];
+      if (time == -kNever || check.tables[falls] < 0) continue;
+      const float clock_slew = delays_.slew[at(2 * static_cast<std::int64_t>(check.clock) + check.is_falling)];
+      const float setup = library_.look_up(check.tables[falls], clock_slew, delays_.slew[at(vertex)]);
+      if (!check.is_latch) {
+        each_capture(check, tag, [&](std::int32_t, float capture) {
+          end(tag, vertex, capture - setup, capture - setup - time);
         });
+        continue;
       }
+      each_capture(check, tag, [&](std::int32_t edge, float closing) {
+        const float opening = closing - open_time(edge);
+        const float found = time <= opening ? opening - time : std::min(closing - setup - time, 0.0F);
+        end(tag, vertex, time + found, found);
+      });
     }
   }
-  for (const PortCheck& port : constraints_.ports) {
-    for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
-      const std::int32_t group = constraints_.group[port.pin];
-      const float capture =
-          constraints_.capture[(static_cast<std::int64_t>(tag) * constraints_.groups + group) * constraints_.edges + port.edge];
-      for (std::int32_t falls = 0; falls < 2 && std::isfinite(capture); ++falls) {
-        const std::int32_t vertex = 2 * port.pin + falls;
-        const float time = times_[at(tag)].arrival[at(vertex)];
-        const float limit = capture - port.delay[falls];
-        if (time != -kNever) end(tag, vertex, limit, limit - time);
-      }
+  auto port = std::lower_bound(constraints_.ports.begin(), constraints_.ports.end(), pin,
+                               [](const PortCheck& one, std::int32_t value) { return one.pin < value; });
+  for (; port != constraints_.ports.end() && port->pin == pin; ++port) {
+    const float capture = captures(tag, pin)[port->edge];
+    for (std::int32_t falls = 0; falls < 2 && std::isfinite(capture); ++falls) {
+      const std::int32_t vertex = 2 * pin + falls;
+      const float time = times_[at(tag)].arrival[at(vertex)];
+      const float limit = capture - port->delay[falls];
+      if (time != -kNever) end(tag, vertex, limit, limit - time);
     }
   }
 }
 
-void Analysis::require(std::int32_t tag) {
-  Times& times = times_[at(tag)];
-  for (auto one = graph_.order.rbegin(); one != graph_.order.rend(); ++one) {
-    const std::int32_t pin = *one, driver = graph_.driver[at(pin)];
-    for (std::int64_t vertex = 2 * static_cast<std::int64_t>(pin); vertex < 2 * static_cast<std::int64_t>(pin) + 2; ++vertex) {
-      const float limit = times.required[at(vertex)], time = times.arrival[at(vertex)];
-      if (limit == kNever) continue;
-      if (driver >= 0) {
-        float& before = times.required[at(2 * static_cast<std::int64_t>(driver) + (vertex & 1))];
-        before = std::min(before, limit - delays_.wire[at(pin)]);
+bool Analysis::require(std::int32_t pin) {
+  const std::int32_t net = graph_.net[at(pin)];
+  const bool drives = graph_.net_driver[at(net)] == pin;
+  bool has_changed = false;
+  worst_[at(pin)] = {-1, -1, -1, kNever};
+  slack[at(pin)] = kNever;
+  for (std::int32_t tag = 0; tag < constraints_.tags; ++tag) {
+    Times& times = times_[at(tag)];
+    float* const limits = &times.required[at(2 * static_cast<std::int64_t>(pin))];
+    const float before[2] = {limits[0], limits[1]};
+    limits[0] = limits[1] = kNever;
+    if (is_end_[at(pin)]) check(tag, pin);
+    for (std::int32_t sink = netlist_.net_start[net]; drives && sink < netlist_.net_start[net + 1]; ++sink) {
+      if (graph_.driver[at(sink)] != pin) continue;
+      for (int falls = 0; falls < 2; ++falls) {
+        limits[falls] = std::min(limits[falls], times.required[at(2 * static_cast<std::int64_t>(sink) + falls)] - delays_.wire[at(sink)]);
       }
-      for (std::int32_t edge = graph_.edge_start[at(vertex)]; edge < graph_.edge_start[at(vertex + 1)]; ++edge) {
-        const std::int32_t from = graph_.edges[at(edge)].from;
-        if (from >= 0) times.required[at(from)] = std::min(times.required[at(from)], limit - delays_.edge[at(edge)]);
+    }
+    for (int falls = 0; falls < 2; ++falls) {
+      const std::int64_t vertex = 2 * static_cast<std::int64_t>(pin) + falls;
+      for (std::int32_t out = graph_.out_start[at(vertex)]; out < graph_.out_start[at(vertex + 1)]; ++out) {
+        const Graph::Out& one = graph_.out[at(out)];
+        limits[falls] = std::min(limits[falls], times.required[at(one.to)] - delays_.edge[at(one.edge)]);
       }
-      if (time == -kNever || limit - time >= slack[at(pin)]) continue;
-      slack[at(pin)] = limit - time;
-      arrival[at(pin)] = time;
-      required[at(pin)] = limit;
+      has_changed |= limits[falls] != before[falls];
+      const float time = times.arrival[at(vertex)];
+      if (time != -kNever) slack[at(pin)] = std::min(slack[at(pin)], limits[falls] - time);
     }
   }
+  return has_changed;
 }
 
 std::vector<std::int32_t> Analysis::path(const Endpoint& end) const {

@@ -47,11 +47,20 @@ struct Endpoint {
 class Analysis {
  public:
   // `library`, `netlist`, `graph`, `delays` and what `constraints` points at must outlive it.
-  Analysis(const Library& library, const Graph& graph, const Delays& delays, const Constraints& constraints);
+  Analysis(const Library& library, const Netlist& netlist, const Graph& graph, const Delays& delays, Constraints constraints);
 
-  std::vector<float> arrival, required, slack;  // [pins], of the worst path through each; slack infinite: none
-  std::vector<Endpoint> endpoints;              // those with a path, in the order of their pins
-  bool has_settled = true;                      // false where the time that latches borrow still grew
+  // Times everything with the present delays.
+  void run();
+
+  // The times of one pin from those before it (arrival) or behind it (required and slack), and whether they changed.
+  // `list_ends` comes last.
+  bool arrive(std::int32_t pin);
+  bool require(std::int32_t pin);
+  void list_ends();
+
+  std::vector<float> slack;         // [pins], of the worst path through each; infinite: none
+  std::vector<Endpoint> endpoints;  // those with a path, in the order of their pins
+  bool has_settled = true;          // false where the time that latches borrow still grew
 
   // The vertices of the worst path to an endpoint, from its startpoint.
   std::vector<std::int32_t> path(const Endpoint& end) const;
@@ -63,19 +72,22 @@ class Analysis {
     std::vector<std::int32_t> start;                 // [vertices]
   };
 
-  void propagate(std::int32_t tag);
+  bool arrive(std::int32_t tag, std::int32_t pin);
   bool borrow();
-  void check();
-  void require(std::int32_t tag);
+  void check(std::int32_t tag, std::int32_t pin);
+  const float* captures(std::int32_t tag, std::int32_t pin) const;
   template <typename Visit>
   void each_capture(const Check& check, std::int32_t tag, Visit visit) const;
   float open_time(std::int32_t edge) const;
   void end(std::int32_t tag, std::int32_t vertex, float limit, float slack);
 
   const Library& library_;
+  const Netlist& netlist_;
   const Graph& graph_;
   const Delays& delays_;
-  const Constraints& constraints_;
+  Constraints constraints_;      // launches and ports in the order of their pins
+  std::vector<std::int8_t> has_launch_, is_end_;     // [pins]
+  std::vector<std::int32_t> check_start_, check_;    // checks of pin p: check_[check_start_[p]] to check_[check_start_[p+1]]
   std::vector<Times> times_;
   std::vector<Endpoint> worst_;  // [pins]
 };

@@ -8,6 +8,8 @@ namespace {
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+}  // namespace
+
 void price_net(const Library& library, const Netlist& netlist, const WireModel& model, std::int64_t net,
                std::int32_t driver, const float* x, const float* y, Delays& into) {
   const std::int32_t begin = netlist.net_start[net], end = netlist.net_start[net + 1];
@@ -38,7 +40,28 @@ void price_net(const Library& library, const Netlist& netlist, const WireModel& 
   }
 }
 
-}  // namespace
+bool price_pin(const Library& library, const Graph& graph, const float* slew_at, std::int32_t pin, Delays& into,
+               std::vector<std::int32_t>* sources) {
+  const std::int32_t driver = graph.driver[at(pin)];
+  bool has_changed = false;
+  for (std::int32_t falls = 0; falls < 2; ++falls) {
+    const std::int64_t vertex = 2 * static_cast<std::int64_t>(pin) + falls;
+    float slew = driver >= 0 ? into.slew[at(2 * static_cast<std::int64_t>(driver) + falls)] : 0.0F;
+    const float load = into.load[falls][at(graph.net[at(pin)])];
+    for (std::int32_t edge = graph.edge_start[at(vertex)]; edge < graph.edge_start[at(vertex + 1)]; ++edge) {
+      const Edge& one = graph.edges[at(edge)];
+      if (one.from < 0) continue;
+      const float source = into.slew[at(one.from)], delay = library.look_up(one.delay_table, source, load);
+      if (sources != nullptr && delay != into.edge[at(edge)]) sources->push_back(one.from / 2);
+      into.edge[at(edge)] = delay;
+      if (one.slew_table >= 0) slew = std::max(slew, library.look_up(one.slew_table, source, load));
+    }
+    if (!std::isnan(slew_at[pin])) slew = slew_at[pin];
+    has_changed |= slew != into.slew[at(vertex)];
+    into.slew[at(vertex)] = slew;
+  }
+  return has_changed;
+}
 
 void compute_delays(const Library& library, const Netlist& netlist, const Graph& graph, const WireModel& model,
                     const float* x, const float* y, const float* slew_at, Delays& into) {
@@ -49,22 +72,7 @@ void compute_delays(const Library& library, const Netlist& netlist, const Graph&
   for (std::int64_t net = 0; net < netlist.nets; ++net) {
     price_net(library, netlist, model, net, graph.net_driver[at(net)], x, y, into);
   }
-  for (const std::int32_t pin : graph.order) {
-    const std::int32_t from = graph.driver[at(pin)];
-    for (std::int32_t edge_of = 0; edge_of < 2; ++edge_of) {
-      const std::int64_t vertex = 2 * static_cast<std::int64_t>(pin) + edge_of;
-      float slew = from >= 0 ? into.slew[at(2 * static_cast<std::int64_t>(from) + edge_of)] : 0.0F;
-      const float load = into.load[edge_of][at(graph.net[at(pin)])];
-      for (std::int32_t edge = graph.edge_start[at(vertex)]; edge < graph.edge_start[at(vertex + 1)]; ++edge) {
-        const Edge& one = graph.edges[at(edge)];
-        if (one.from < 0) continue;
-        const float source = into.slew[at(one.from)];
-        into.edge[at(edge)] = library.look_up(one.delay_table, source, load);
-        if (one.slew_table >= 0) slew = std::max(slew, library.look_up(one.slew_table, source, load));
-      }
-      into.slew[at(vertex)] = std::isnan(slew_at[pin]) ? slew : slew_at[pin];
-    }
-  }
+  for (const std::int32_t pin : graph.order) price_pin(library, graph, slew_at, pin, into, nullptr);
 }
 
 }  // namespace placement::flat::timing

@@ -28,6 +28,15 @@ struct Delays {
   std::vector<float> edge;     // [edges], ps
 };
 
+// The wires and the load of one net, whose driver is a pin, or -1.
+void price_net(const Library& library, const Netlist& netlist, const WireModel& model, std::int64_t net,
+               std::int32_t driver, const float* x, const float* y, Delays& into);
+
+// The slews of a pin and the delays of the edges into it, from the slews before it and the load of its net. Returns
+// whether a slew changed; the pins from which edges changed their delay are added to `sources`, if it is given.
+bool price_pin(const Library& library, const Graph& graph, const float* slew_at, std::int32_t pin, Delays& into,
+               std::vector<std::int32_t>* sources);
+
 // `x` and `y` of [pins] in µm; `slew_at` (ps, [pins]) is the slew of pins in the network of a clock and of ports, NaN
 // elsewhere.
 void compute_delays(const Library& library, const Netlist& netlist, const Graph& graph, const WireModel& model,

@@ -33,6 +33,7 @@ Graph::Graph(const Library& library, const Netlist& netlist) {
   find_drivers(library, netlist);
   add_arcs(library, netlist);
   sort();
+  list_out();
 }
 
 void Graph::find_drivers(const Library& library, const Netlist& netlist) {
@@ -170,15 +171,36 @@ void Graph::sort() {
   }
 }
 
+void Graph::list_out() {
+  rank.resize(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place) rank[at(order[place])] = static_cast<std::int32_t>(place);
+  out_start.assign(edge_start.size(), 0);
+  for (const Edge& edge : edges) {
+    if (edge.from >= 0) ++out_start[at(edge.from + 1)];
+  }
+  std::partial_sum(out_start.begin(), out_start.end(), out_start.begin());
+  out.resize(at(out_start.back()));
+  std::vector<std::int32_t> place(out_start.begin(), out_start.end() - 1);
+  for (std::int32_t vertex = 0; vertex < 2 * pins(); ++vertex) {
+    for (std::int32_t edge = edge_start[at(vertex)]; edge < edge_start[at(vertex + 1)]; ++edge) {
+      const std::int32_t from = edges[at(edge)].from;
+      if (from >= 0) out[at(place[at(from)]++)] = {vertex, edge};
+    }
+  }
+}
+
 void Graph::spread_clocks(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& clock,
-                          std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const {
+                          const std::vector<bool>& is_generated, std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const {
   plain.assign(at(pins()), 0);
   inverted.assign(at(pins()), 0);
+  std::vector<std::int8_t> ends(at(pins()), 0);
   for (std::size_t one = 0; one < source.size(); ++one) {
     if (clock[one] < 0 || clock[one] >= 32) throw std::invalid_argument("timing: at most 32 clocks");
     plain[at(source[one])] |= 1U << clock[one];
+    if (is_generated[one]) ends[at(source[one])] = 1;
   }
   for (const std::int32_t pin : order) {
+    if (ends[at(pin)]) continue;
     if (const std::int32_t from = driver[at(pin)]; from >= 0) {
       plain[at(pin)] |= plain[at(from)];
       inverted[at(pin)] |= inverted[at(from)];

@@ -51,9 +51,16 @@ class Graph {
   std::vector<std::int32_t> driver;  // [pins], the pin that drives this one through a wire; -1: none, or it drives
   std::vector<std::int32_t> net_driver;  // [nets]; -1: none
   std::vector<std::int32_t> order;       // all pins, each behind those that it depends on
+  std::vector<std::int32_t> rank;        // [pins], their places in `order`
   // Edges into vertex v: edge_start[v] to edge_start[v+1].
   std::vector<std::int32_t> edge_start;
   std::vector<Edge> edges;
+  // Edges out of vertex v: out_start[v] to out_start[v+1] of `out`, without those that are cut.
+  struct Out {
+    std::int32_t to, edge;  // vertex, place in `edges`
+  };
+  std::vector<std::int32_t> out_start;
+  std::vector<Out> out;
   std::vector<Check> checks;
   std::vector<Passage> passages;
   std::vector<std::int8_t> is_register_clock;  // [pins], edges of the clock begin there
@@ -63,14 +70,15 @@ class Graph {
   std::int64_t undriven_nets = 0, multiply_driven_nets = 0;
 
   // For each pin a mask of the clocks that reach it through wires and combinational cells, not inverted and inverted.
-  // `source` and `clock` are pins and numbers of clocks below 32.
+  // `source` and `clock` are pins and numbers of clocks below 32. Where a clock is generated, the others end.
   void spread_clocks(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& clock,
-                     std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const;
+                     const std::vector<bool>& is_generated, std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const;
 
  private:
   void find_drivers(const Library& library, const Netlist& netlist);
   void add_arcs(const Library& library, const Netlist& netlist);
   void sort();
+  void list_out();
 };
 
 }  // namespace placement::flat::timing

@@ -46,6 +46,7 @@ export class App {
       this.model.take(event);
       if (event.file) this.panels.actions.draw();
       this.refreshMap();
+      this.refreshTiming();
     } else if (event.event === "run") {
       this.panels.run.take(event);
     } else if (event.event === "cells") {
@@ -66,6 +67,7 @@ export class App {
     this.model.renew(values);
     this.panels.actions.renew(values.running);
     this.refreshMap();
+    this.refreshTiming();
     this.tell("connected again");
   }
 
@@ -159,6 +161,15 @@ export class App {
     this.redraw();
   }
 
+  async refreshTiming() {
+    const { model } = this;
+    if (!model.timed && !model.timing) return;
+    const { active } = model, timing = model.timed ? await this.ask("timing") : null;
+    if (active !== model.active || model.drag?.moved) return; // what is newer comes
+    model.timing = timing;
+    model.refresh();
+  }
+
   changed() {
     const { state } = this.model.session, { editable, link } = this;
     const open = !editable || link.isOpen;
@@ -183,6 +194,7 @@ export class App {
     this.panels.run?.draw();
     this.model.choose([...this.model.chosen]);
     this.refreshMap();
+    this.refreshTiming();
   }
 
   // What the comparison shows has changed.
@@ -294,7 +306,7 @@ export class App {
   shown() {
     const { model } = this, other = model.sessions[model.other], [pointer] = this.pointers;
     const ghost = other && model.mode === "lines" ? { placement: other.placement, nodes: model.movedNodes() } : null;
-    return { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, placement: model.placement, faults: model.faults,
+    return { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, timing: model.timing, placement: model.placement, faults: model.faults,
       changes: model.changes, drag: model.drag?.moved ? model.drag : null, band: pointer.band, ruler: pointer.ruler, ghost };
   }
 

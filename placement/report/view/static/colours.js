@@ -17,3 +17,9 @@ export function onScale(share) {
   const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1), low = Math.min(Math.floor(at), CIVIDIS.length - 2);
   return CIVIDIS[low].map((value, part) => Math.round(value + (at - low) * (CIVIDIS[low + 1][part] - value)));
 }
+
+// Between two colours "#rrggbb"; a share of 0 is the first one.
+export function between(low, high, share) {
+  const parts = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)), to = parts(high);
+  return `rgb(${parts(low).map((value, at) => Math.round(value + share * (to[at] - value))).join(" ")})`;
+}

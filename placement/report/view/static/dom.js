@@ -11,6 +11,14 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+// An element of a drawing.
+export function drawn(name, attributes, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
 export function button(text, title, onclick, attributes = {}) {
   return element("button", { type: "button", title, onclick, ...attributes }, text);
 }

@@ -5,6 +5,7 @@ import { paintCells, pixelsOf } from "./cells.js";
 import { FONT, LABEL, paintLabels } from "./labels.js";
 import { haloOf } from "./snap.js";
 import { paintMap, paintScale } from "./maps.js";
+import { paintPaths, slackColour } from "./timing.js";
 import { micrometres, roundLength } from "./viewport.js";
 
 const PORT_SIZE = 3.5; // pixels
@@ -16,7 +17,7 @@ export class Painter {
     Object.assign(this, { context, design, viewport, colours, redraw });
   }
 
-  // shown: {placement, layers, chosen: Set, faults: Map, lines, changes, map, hover, band, ruler, ghost, links, drag}
+  // shown: {placement, layers, chosen: Set, faults: Map, lines, changes, map, timing, hover, band, ruler, ghost, links, drag}
   // While macros are dragged, everything that rests is painted once and kept.
   paint(shown) {
     const { context, viewport, colours } = this;
@@ -33,6 +34,7 @@ export class Painter {
     this.outlines();
     if (shown.ghost) this.ghosts(shown.ghost);
     if (shown.layers.lines) this.lines(shown.lines);
+    if (shown.layers.paths && shown.timing) paintPaths(this, shown.timing);
     this.changed(shown.changes);
     if (shown.layers.hard && shown.layers.labels) paintLabels(this);
     if (shown.band) this.band(shown.band);
@@ -63,7 +65,7 @@ export class Painter {
   // A picture of what rests during a drag, made anew when the view changes.
   resting() {
     const { context, viewport, shown } = this, { width, height } = context.canvas, { scale, left, top } = viewport;
-    const key = JSON.stringify([scale, left, top, width, height, shown.layers, shown.map?.name, this.colours.paper, Boolean(shown.cells)]);
+    const key = JSON.stringify([scale, left, top, width, height, shown.layers, shown.map?.name, this.colours.paper, Boolean(shown.cells), shown.layers.slack && shown.timing?.macros]);
     if (this.rest?.drag === shown.drag && this.rest.key === key) return this.rest.picture;
     const picture = new OffscreenCanvas(width, height);
     this.context = picture.getContext("2d", { alpha: false });
@@ -149,7 +151,7 @@ export class Painter {
       if (!this.viewport.sees(left, low, left + width, low + height)) continue;
       const place = this.rectangle(left, low, width, height);
       const look = !hard ? "soft" : placement.fixed[node] ? "fixed" : "hard";
-      context.fillStyle = colours[look];
+      context.fillStyle = (hard && shown.layers.slack && shown.timing && slackColour(colours, shown.timing, node)) || colours[look];
       context.fillRect(...place);
       context.strokeStyle = colours[`${look}-edge`];
       if (place[2] > 2) context.strokeRect(...place);

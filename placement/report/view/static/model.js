@@ -4,7 +4,7 @@ import { constraintsOf, Design, HARD, Placement, PORT, SOFT } from "./data.js";
 import { changedNets, flylines, netLengths } from "./flylines.js";
 
 const LAYERS = { hard: true, soft: true, ports: true, cells: false, labels: true, halos: true, lines: true, gcells: false,
-  blockages: true, regions: true };
+  blockages: true, regions: true, slack: true, paths: true };
 
 export class Model extends EventTarget {
   constructor(values) {
@@ -15,6 +15,9 @@ export class Model extends EventTarget {
     this.running = values.running ?? {};
     this.files = values.files ?? {};
     this.hasCells = values.has_cells ?? false;
+    this.hasTiming = values.has_timing ?? false;
+    this.timed = false; // whether the timing of the placement is shown
+    this.timing = null; // of the placement that is worked on: {worst, tns, endpoints, failing, histogram, paths, macros}
     this.cells = null; // of the flat netlist: {x, y, width, height, source}
     this.exports = values.exports ?? [];
     this.constraintsPath = values.constraints_path ?? "";

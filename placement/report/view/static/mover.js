@@ -42,10 +42,11 @@ export class Mover {
         this.waiting = null;
         const { nodes } = drag;
         const answer = await this.link.ask("drag", { session: this.model.active, nodes, x: nodes.map((node) => placement.x[node]),
-          y: nodes.map((node) => placement.y[node]) });
+          y: nodes.map((node) => placement.y[node]), timing: this.model.timed });
         if (this.model.drag !== drag) return;
         drag.costs = answer.costs;
         drag.faults = answer.faults;
+        if (answer.timing) this.model.timing = answer.timing;
         this.model.refresh();
         this.priced.push(since);
       }

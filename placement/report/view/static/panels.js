@@ -8,9 +8,11 @@ import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
 import { MAPS } from "./maps.js";
 import { Run } from "./run.js";
+import { Timing } from "./timing.js";
 
 const LAYERS = [["hard", "hard macros", "hard"], ["labels", "names and sizes"], ["halos", "halos", "halo"], ["soft", "soft macros", "soft"],
   ["ports", "ports", "port"], ["cells", "standard cells", "cell"], ["lines", "flylines of the selection", "fly-macro"],
+  ["slack", "macros by slack", "illegal"], ["paths", "worst paths", "worse"],
   ["gcells", "grid of gcells", "line"], ["blockages", "blockages", "blockage"], ["regions", "regions", "region"]];
 const MOST_FOUND = 200, MOST_LISTED = 12;
 
@@ -33,14 +35,16 @@ export class Panels {
     this.rules = element("div", { id: "rules" });
     this.compare = element("div", { id: "compare" });
     this.running = element("div", { id: "run" });
+    const timing = element("div", { id: "timing" });
     fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
       element("h2", {}, "Selected"), this.chosen);
-    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.running, this.compare, this.tools, this.doing, this.rules, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
+    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, timing, this.running, this.compare, this.tools, this.doing, this.rules, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
     if (app.editable) {
       this.drawTools();
       this.actions = new Doing(this.doing, app);
       this.constraints = new Constrain(this.rules, app);
       this.run = new Run(this.running, app);
+      if (this.model.hasTiming) this.timing = new Timing(timing, app);
     }
     this.comparing = new Compare(this.compare, app);
     this.model.addEventListener("change", () => { if (!this.model.drag) this.update(); }); // a drag: once a frame
@@ -50,7 +54,7 @@ export class Panels {
   drawLayers() {
     const { model } = this;
     const has = { cells: model.hasCells || model.design.of[3].length, blockages: model.design.blockages.length, regions: model.design.regions.length,
-      soft: model.design.of[SOFT].length, halos: model.design.halo, lines: model.design.nets };
+      soft: model.design.of[SOFT].length, halos: model.design.halo, lines: model.design.nets, slack: model.timing, paths: model.timing };
     const present = LAYERS.filter(([name]) => !(name in has) || has[name]), key = String(present);
     if (key === this.layersKey) return;
     this.layersKey = key;
@@ -121,6 +125,7 @@ export class Panels {
     const { model } = this;
     updateCosts(this.costs, model);
     this.updateFaults();
+    this.timing?.draw();
     this.drawLayers();
     this.constraints?.draw();
     fill(this.chosen, ...this.describeChosen());

@@ -1,9 +1,8 @@
 // A run folder: its curve, and a slider over the best placements that it came to, live.
 
-import { button, element, fill } from "./dom.js";
+import { button, drawn, element, fill } from "./dom.js";
 
 const WIDE = 280, TALL = 120, LEFT = 40, LOW = 22, DASHES = ["", "4 3"];
-const SVG = "http://www.w3.org/2000/svg";
 
 export class Run {
   constructor(parent, app) {
@@ -33,13 +32,6 @@ export class Run {
         } }))) : element("div", { className: "muted" }, "no placement yet"),
       run.sessions.length && at !== last ? button("show the newest", "and those that come", () => { this.app.show(run.sessions[last]); this.draw(); }) : null);
   }
-}
-
-function drawn(name, attributes, text = "") {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
 }
 
 function curve({ title, x, series }) {
