@@ -48,9 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--as-placed", action="store_true")
     given = parser.parse_args(words)
     chip = read_chip(
-        ChipFiles(
-            lef=given.lef, def_file=vars(given)["def"], verilog=given.verilog, liberty=given.liberty, sdc=given.sdc
-        )
+        ChipFiles(lef=given.lef, def_=vars(given)["def"], verilog=given.verilog, liberty=given.liberty, sdc=given.sdc)
     )
     assert chip.timing is not None
     limited = TimingEvaluator(chip.timing, chip.flat)

@@ -6,7 +6,6 @@ Each function does what the command of its name does. Lengths are in µm.
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import io
 import os
 from collections.abc import Sequence
@@ -156,7 +155,9 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
         DesignError: a file cannot be used; the message has its name and line.
         OSError: the folder cannot be written.
     """
-    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc, verilog=verilog)
+    files = ChipFiles(
+        lef=tuple(lef), def_=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc, verilog=tuple(verilog)
+    )
     if out is not None:
         check_design_folder(out, force=force)
     chip = read_chip(files, free_macros=free_macros)
@@ -242,4 +243,4 @@ def export(
         load(design), placement, find(design).parent, form=format, name=path.name, blockages=blockages,
         cut_rows=cut_rows,
     )  # fmt: skip
-    write_whole(path, gzip.compress(written.data, 6, mtime=0) if path.name.endswith(".gz") else written.data)
+    write_whole(path, written.data)

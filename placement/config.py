@@ -392,12 +392,31 @@ class TrackingConfig(Settings, group="tracking."):
     project: Annotated[str, Rule("a name", bool)] = "macro-placement"
 
 
+EPISODES_PER_DESIGN = 4
+"""Episodes that an actor plays at once with each design drawn from a distribution, to compare them with each other."""
+_DISTRIBUTION = "synthetic:"
+
+
+def drawn_macros(name: str) -> tuple[int, int] | None:
+    """Least and greatest number of macros of the distribution `synthetic:LEAST-MOST`; None for the name of a design.
+
+    Raises ConfigError where the name begins as that of a distribution, but is none.
+    """
+    if not name.startswith(_DISTRIBUTION):
+        return None
+    low, separator, high = name.removeprefix(_DISTRIBUTION).partition("-")
+    is_range = bool(separator) and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)
+    require(is_range, "design", name, "synthetic:LEAST-MOST, numbers of macros, such as synthetic:20-60")
+    return int(low), int(high)
+
+
 @dataclasses.dataclass(frozen=True)
 class TrainConfig(Settings):
     """A training run.
 
     Attributes:
-        design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]'
+        design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]';
+            synthetic:20-60: new synthetic designs of 20 to 60 macros all the time
         run_dir: the run folder; null: runs/<design>/<seed and a hash of the settings>; s3:// and gs:// addresses:
             docs/how-to/object-storage.md
         seed: random seed
@@ -422,6 +441,26 @@ class TrainConfig(Settings):
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
+        if any(map(drawn_macros, self.design)):
+            self._check_drawn()
+
+    @property
+    def drawn(self) -> tuple[int, int] | None:
+        """Least and greatest number of macros where designs are drawn from a distribution; None for named designs."""
+        return drawn_macros(self.design[0])
+
+    def _check_drawn(self) -> None:
+        """Raises ConfigError unless designs that are drawn from a distribution can be trained on."""
+        name = next(filter(drawn_macros, self.design))
+        require(len(self.design) == 1, "design", list(self.design), "one distribution alone, or names of designs")
+        require(self.runtime.name == "local", "runtime", self.runtime.name, f"local with design={name}")
+        require(self.runtime.inference == "local", "runtime.inference", "central", f"local with design={name}")
+        for key, count in (
+            ("runtime.envs_per_actor", self.runtime.envs_per_actor),
+            ("ppo.episodes_per_iteration", self.ppo.episodes_per_iteration),
+        ):
+            each = f"divisible by {EPISODES_PER_DESIGN}, the episodes of each design, with design={name}"
+            require(count % EPISODES_PER_DESIGN == 0, key, count, each)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,16 @@ def test_files_named_in_a_table_of_a_folder_exist():
     assert checked > 15
 
 
+def test_the_walks_through_the_package_count_the_files_that_they_name():
+    """ "One training iteration" and "one import": numbered files below `placement/`, as many as the text says."""
+    _, *walks = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## One ")
+    for walk in walks:
+        files = re.findall(r"(\d+) `([\w/]+\.py)`", walk)
+        assert [int(number) for number, _ in files] == list(range(1, len(files) + 1)) and len(files) >= 20
+        assert f" {len(files)} files" in walk
+        assert not [name for _, name in files if not (ROOT / "placement" / name).exists()]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):

@@ -35,16 +35,17 @@ class Task(NamedTuple):
 Curve = tuple[tuple[float, float], ...]
 
 
-class PlacerOutcome(NamedTuple):
-    """The best placement of a placer, and the curve of (CPU seconds, best cost)."""
+class Found(NamedTuple):
+    """A placer's placement of a design, and its curve of (CPU seconds, best chip cost)."""
 
+    design: Design
     placement: Placement
-    curve: Curve
+    curve: Curve = ()
 
 
 def _best_of(
     task: Task, batches: Iterable[list[Placement]], seconds: float, what: str, begin: float
-) -> tuple[PlacerOutcome, list[Placement]]:
+) -> tuple[Found, list[Placement]]:
     """The best of all placements that come within the CPU time since `begin`, but at least of one batch.
 
     Returns the `REFINED` best placements, too.
@@ -66,12 +67,12 @@ def _best_of(
     if not kept:
         raise DesignError(f"{task.design.name}: {what} found no legal placement in {seconds:g} s")
     placements = [placement for _, _, placement in kept]
-    return PlacerOutcome(placements[0], tuple(curve)), placements
+    return Found(task.design, placements[0], tuple(curve)), placements
 
 
-def _repeated(kind: str) -> Callable[[Task], PlacerOutcome]:
+def _repeated(kind: str) -> Callable[[Task], Found]:
 
-    def place(task: Task) -> PlacerOutcome:
+    def place(task: Task) -> Found:
         begin = time.process_time()
         generator = np.random.default_rng(task.seed)
 
@@ -96,17 +97,17 @@ def _search(task: Task, starts: list[Start], seconds: float) -> SearchResult:
     )
 
 
-def _outcome(task: Task, result: SearchResult, begun: Curve = (), after: float = 0.0) -> PlacerOutcome:
+def _outcome(task: Task, result: SearchResult, begun: Curve = (), after: float = 0.0) -> Found:
     """A search's outcome, which continues the curve `begun` after some CPU seconds."""
     curve = ((after + point.seconds, point.cost) for point in result.history)
-    return PlacerOutcome(result.placement, (*begun, *curve))
+    return Found(task.design, result.placement, (*begun, *curve))
 
 
-def _anneal(task: Task) -> PlacerOutcome:
+def _anneal(task: Task) -> Found:
     return _outcome(task, _search(task, [], task.config.time))
 
 
-def _mixed_size(task: Task) -> PlacerOutcome:
+def _mixed_size(task: Task) -> Found:
     """Places cells and macros together, once; in the time left, anneals the macros among the cells."""
     # late: JAX takes seconds to import
     from placement.evaluation.full_evaluation import FullEvaluator
@@ -125,7 +126,7 @@ def _mixed_size(task: Task) -> PlacerOutcome:
                 task.design, placement, found, config.anneal, seconds=left, seed=task.seed, watch=Watch()
             )
             curve.append(_point(task, placement, begin))
-    return PlacerOutcome(placement, tuple(curve))
+    return Found(task.design, placement, tuple(curve))
 
 
 def _point(task: Task, placement: Placement, begin: float) -> tuple[float, float]:
@@ -134,7 +135,7 @@ def _point(task: Task, placement: Placement, begin: float) -> tuple[float, float
     return time.process_time() - begin, cost
 
 
-def _drawn(task: Task, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
+def _drawn(task: Task, seconds: float) -> tuple[Found, list[Placement]]:
     """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
     begin = time.process_time()
     # late: JAX takes seconds to import
@@ -152,7 +153,7 @@ def _drawn(task: Task, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     return _best_of(task, batches(), seconds, "the policy", begin)
 
 
-def _policy_and_refine(task: Task) -> PlacerOutcome:
+def _policy_and_refine(task: Task) -> Found:
     """Draws for a part of the time, then anneals the best draws, made into starts, for the rest."""
     begin = time.process_time()
     outcome, best = _drawn(task, SAMPLING_SHARE * task.config.time)
@@ -167,7 +168,7 @@ def _policy_and_refine(task: Task) -> PlacerOutcome:
     return _outcome(task, _search(task, starts, left), outcome.curve, spent)
 
 
-ANYTIME_PLACERS: dict[str, Callable[[Task], PlacerOutcome]] = {
+ANYTIME_PLACERS: dict[str, Callable[[Task], Found]] = {
     "random": _repeated("random"),
     "greedy": _repeated("greedy"),
     "search": _anneal,

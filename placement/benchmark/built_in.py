@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Curve, Task
+from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Found, Task
 from placement.benchmark.run_request import Request
 from placement.config import ConfigError, CostConfig
 from placement.evaluation.placements import has_macro_places
@@ -26,14 +26,6 @@ from placement.netlist.load import load
 SAVING_SHARE = 0.15
 """Of the time of a training, left for its end."""
 WATCH_SECONDS = 0.1
-
-
-class Found(NamedTuple):
-    """A placer's placement of a design, and its curve of (CPU seconds since the process began, best chip cost)."""
-
-    design: Design
-    placement: Placement
-    curve: Curve = ()
 
 
 def place(request: Request, folder: Path) -> Found:
@@ -80,8 +72,9 @@ def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Foun
             cost=CostConfig(name=cost),
         )
         found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
+        # The chip cost, since the process began.
         curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
-        return Found(design, found.placement, curve)
+        return found._replace(curve=curve)
 
     return run
 

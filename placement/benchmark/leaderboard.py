@@ -168,10 +168,11 @@ def summary_table(results: Results, metric: str, title: str) -> Table:
 
 
 def score_table(results: Results, title: str) -> Table:
-    """The medians of the scores of one design."""
+    """The medians of the scores of one design, a column for each placer: there are more scores than placers."""
     columns, rows = score_rows(results)
+    heading, *lines = zip(columns, *rows, strict=True)
     caption = "medians of the runs that count; best: the least chip cost of them"
-    return make_table(columns, rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
+    return make_table(heading, lines, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def score_rows(results: Results) -> tuple[list[str], list[list[str]]]:

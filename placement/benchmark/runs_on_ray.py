@@ -54,21 +54,19 @@ def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
             if job.path not in designs:
                 designs[job.path] = ray.put(_files(job.path, "*"))
             running = task.remote(job, config, designs[job.path], _files(job.result.parent, f"{job.result.stem}.*"))
-            given = time.monotonic()
-            while not ray.wait([running], timeout=POLL_SECONDS)[0]:
-                if stopped.is_set():
-                    ray.cancel(running, force=True)
-                    return None
-                if processors.idle_seconds(since=given) > START_SECONDS:
-                    ray.cancel(running, force=True)
-                    raise ConfigError(_not_started(ray, config.address))
-            with processors.taken():
-                ray.get(next(running))
-                while not ray.wait([running], timeout=POLL_SECONDS)[0]:
-                    if stopped.is_set():
-                        ray.cancel(running, force=True)
-                        return None
-                found = ray.get(next(running))
+            given, found = time.monotonic(), Files()
+            with contextlib.ExitStack() as taken:
+                while not found:  # nothing once it has begun, its files at the end
+                    while not ray.wait([running], timeout=POLL_SECONDS)[0]:
+                        has_no_place = processors.idle_seconds(since=given) > START_SECONDS
+                        if has_no_place or stopped.is_set():
+                            ray.cancel(running, force=True)
+                        if stopped.is_set():
+                            return None
+                        if has_no_place:
+                            raise ConfigError(_not_started(ray, config.address))
+                    found = ray.get(next(running))
+                    taken.enter_context(processors.taken())
             _write(job.result.parent, found)
             result: Result = json.loads(job.result.read_text(encoding="utf-8"))
             return result

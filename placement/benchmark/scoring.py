@@ -78,7 +78,7 @@ class Judge:
     def _evaluator(self) -> FullEvaluator:
         from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
-        return FullEvaluator(str(self._folder), self._design)
+        return FullEvaluator(str(self._folder), self._design, self._timer.evaluator if self._timed else None)
 
     @functools.cached_property
     def _timer(self) -> PlacementTimer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 from pathlib import Path
 
 from rich.console import Console
@@ -58,7 +57,7 @@ def export(config: ExportConfig, console: Console) -> None:
         design, placement, folder, form=config.format, name=out.name, blockages=config.blockages,
         cut_rows=config.cut_rows,
     )  # fmt: skip
-    write_whole(out, gzip.compress(exported.data, 6, mtime=0) if out.name.endswith(".gz") else exported.data)
+    write_whole(out, exported.data)
     for note in (*_faults(design, placement), *exported.notes):
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{exported.macros} macros as {config.format}: {out}", markup=False, highlight=False, soft_wrap=True)

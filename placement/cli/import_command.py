@@ -26,39 +26,6 @@ _SNAPS = ("manufacturing", "tracks", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """The files of a chip; they may be gzipped.
-
-    Attributes:
-        lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
-        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
-        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
-        bookshelf: .aux file
-        protobuf: Circuit Training's netlist before clustering
-        plc: placement file with the canvas of a protobuf without DEF
-        liberty: timing of cells and macros, of one corner, for timing=true; needs a netlist from DEF or Verilog
-        sdc: timing constraints
-    """
-
-    lef: tuple[str, ...] = ()
-    def_: str | None = None
-    verilog: tuple[str, ...] = ()
-    bookshelf: str | None = None
-    protobuf: str | None = None
-    plc: str | None = None
-    liberty: tuple[str, ...] = ()
-    sdc: str | None = None
-
-    @property
-    def files(self) -> ChipFiles:
-        """The same for `read_chip`; raises DesignError if they do not make up one chip."""
-        return ChipFiles(
-            lef=self.lef, def_file=self.def_, verilog=self.verilog, bookshelf=self.bookshelf, protobuf=self.protobuf,
-            plc=self.plc, liberty=self.liberty, sdc=self.sdc,
-        )  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
@@ -119,7 +86,7 @@ class ConstraintOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
+class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     """Settings of `import`.
 
     Attributes:
@@ -145,7 +112,8 @@ class ImportConfig(ConstraintOptions, SourceOptions, OutputSettings, Seeded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
+        ChipFiles.__post_init__(self)
+        _ = self.settings  # raises DesignError or ConfigError if an option is wrong
 
     @property
     def settings(self) -> ImportSettings:
@@ -171,7 +139,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     check_design_folder(config.out, force=config.force)
     phases = Phases(console)
     with phases("reading"):
-        chip = read_chip(config.files, name=config.name, free_macros=config.free_macros)
+        chip = read_chip(config, name=config.name, free_macros=config.free_macros)
     imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_before_clustering, phase=phases)
     with phases("picture"):
         picture = style.png_bytes(plot_floorplan(imported))

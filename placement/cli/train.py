@@ -16,7 +16,7 @@ from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend,
 from placement.cli.help import lines, listed
 from placement.cli.options import MISTAKES, UsageError, hydra_words
 from placement.config import TrainConfig, build
-from placement.netlist.load import data_folder, find
+from placement.netlist.load import data_folder
 from placement.report.placement_metrics import make_table
 from placement.runtimes import public
 from placement.training import run_folder
@@ -123,8 +123,7 @@ def _task(settings: DictConfig) -> float:
 
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and reports where it is; returns the best cost. Raises UsageError."""
-    for name in config.design:
-        find(name)
+    run_folder.check_designs(config)
     # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
     from placement.replay.replay import ReplayTimeout
     from placement.training.checkpoint import CheckpointError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gzip
 import io
 import shlex
 import webbrowser
@@ -149,8 +148,7 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
         def data(placement: Placement, file: str) -> bytes:
             from placement.netlist.export import export_placement  # not needed for the first picture
 
-            content = export_placement(design, placement, folder, form=form).data
-            return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
+            return export_placement(design, placement, folder, form=form, name=file).data
 
         return data
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
 from placement.config import EnvConfig
@@ -20,23 +20,19 @@ _CLOSE_SECONDS = 60.0
 
 
 class DrawnDesigns(Sequence[Design]):
-    """The designs of a distribution by number, as a pool plays them; the last few are kept.
-
-    Environment i of B plays the designs i, i + B, i + 2·B … modulo their number, whoever is faster.
+    """The designs of a distribution by number, as environments of `env` play them; the last `kept` are in memory.
 
     Attributes:
         distribution: that the pool was made with.
         shape: rows, columns and macros of the pool's observations.
     """
 
-    def __init__(self, distribution: DesignDistribution, env: EnvConfig, num_envs: int) -> None:
-        self.distribution = distribution
-        self._env, self._num_envs = env, num_envs
+    def __init__(self, distribution: DesignDistribution, env: EnvConfig, *, kept: int) -> None:
+        self.distribution, self._env = distribution, env
         bounds = distribution.bounds
         scale = env.action_scale or bounds.action_scale
         self.shape = (scale * bounds.rows, scale * bounds.columns, bounds.macros)
-        # Of each environment the design that it plays, the one that waits, and the one that its last placement is of.
-        self._made = functools.lru_cache(maxsize=3 * num_envs)(self._make)
+        self._made = functools.lru_cache(maxsize=kept)(self._make)
 
     def __len__(self) -> int:
         return self.distribution.count or ENDLESS
@@ -52,10 +48,6 @@ class DrawnDesigns(Sequence[Design]):
             return [self[index] for index in range(*number.indices(len(self)))]
         return self._made(int(number))
 
-    def numbers(self, env: int) -> Iterator[int]:
-        """What environment `env` plays, in order."""
-        return (number % len(self) for number in itertools.count(env, self._num_envs))
-
     def _make(self, number: int) -> Design:
         design = turned_design(self.distribution[number])
         return design.with_actions(self._env.action_scale, off_grid=self._env.off_grid)
@@ -64,7 +56,8 @@ class DrawnDesigns(Sequence[Design]):
 class DesignMaker:
     """The thread that brings a pool's environments their next designs, until `close`.
 
-    Its failure is what the next step that needs a design raises.
+    Environment i of B plays the designs i, i + B, i + 2·B … modulo their number, whoever is faster. The thread's
+    failure is what the next step that needs a design raises.
     """
 
     def __init__(self, native: Any, designs: DrawnDesigns, num_envs: int) -> None:
@@ -79,12 +72,12 @@ class DesignMaker:
 
 def _bring(native: Any, designs: DrawnDesigns, num_envs: int) -> None:
     """No reference to the Python pool, so that it can be collected and closed while this runs."""
-    numbers = [itertools.islice(designs.numbers(env), 1, None) for env in range(num_envs)]
+    numbers = [itertools.count(env + num_envs, num_envs) for env in range(num_envs)]
     try:
         while not native.closed:
             env = native.wanted_design(_LOOK_SECONDS)
             if env >= 0:
-                number = next(numbers[env])
+                number = next(numbers[env]) % len(designs)
                 design = designs[number]
                 with naming_unplayable([design]):
                     native.bring_design(env, number, native_design(design))

@@ -58,6 +58,7 @@ class PoolConfig:
     seed: int
     env: EnvConfig
     compact_maps: bool = False
+    shape: tuple[int, int, int] = (0, 0, 0)
 
 
 _OPEN: weakref.WeakSet[EnvironmentPool] = weakref.WeakSet()
@@ -138,7 +139,7 @@ class EnvironmentPool:
                 compact_maps=config.compact_maps,
                 terms=[(term.address, term.weight) for term in map(load_cost_term, env.cost_terms)],
                 episodes_per_design=drawn.distribution.episodes_per_design if drawn else 0,
-                drawn_shape=drawn.shape if drawn else (0, 0, 0),
+                drawn_shape=drawn.shape if drawn else config.shape,
             )
         self.config = dataclasses.replace(
             config, batch_size=self._native.batch_size, num_threads=self._native.num_threads
@@ -358,6 +359,7 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     config: EnvConfig | None = None,
     design_of_env: Sequence[int] | None = None,
     compact_maps: bool = False,
+    shape: tuple[int, int, int] = (0, 0, 0),
 ) -> EnvironmentPool:
     """A pool of environments stepped by the engine.
 
@@ -373,6 +375,7 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
         config: weights, dead-end penalty, soft placer.
         design_of_env: index into `designs` of each environment; in turn when None.
         compact_maps: observations' maps are bfloat16 instead of float32: half of what goes to an accelerator.
+        shape: rows, columns and macros of an observation; zeros: of the largest design.
 
     Example:
         >>> with placement.make_pool("toy6", num_envs=4) as pool:
@@ -392,7 +395,8 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     config = EnvConfig() if config is None else config
     loaded: DrawnDesigns | list[Design]
     if isinstance(designs, DesignDistribution):
-        loaded = DrawnDesigns(designs, config, num_envs)
+        # Of each environment the design that it plays, the one that waits, and the one that its last placement is of.
+        loaded = DrawnDesigns(designs, config, kept=3 * num_envs)
         names: tuple[str, ...] = (repr(designs),)
         if design_of_env is not None:
             raise ValueError("design_of_env: not with a distribution, which each environment draws from")
@@ -418,6 +422,7 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
         seed=seed,
         env=config,
         compact_maps=compact_maps,
+        shape=shape,
     )
     return EnvironmentPool(loaded, made)
 

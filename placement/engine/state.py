@@ -155,11 +155,12 @@ class EpisodeRenderer:
     `spec` has shape and dtype of each array of an observation; `spec.steps` is T.
     """
 
-    def __init__(self, designs: Sequence[Design]) -> None:
-        """Raises DesignError where a design cannot be played."""
+    def __init__(self, designs: Sequence[Design], shape: tuple[int, int, int] = (0, 0, 0)) -> None:
+        """`shape` is R, C and T; zeros: of the largest design. Raises DesignError where a design cannot be played."""
         self.designs = tuple(designs)
         with naming_unplayable(self.designs):
-            self._native = _native.EpisodeRenderer([native_design(design) for design in self.designs])
+            natives = [native_design(design) for design in self.designs]
+            self._native = _native.EpisodeRenderer(natives, shape) if any(shape) else _native.EpisodeRenderer(natives)
         self.spec = pool_spec(self.designs, self._native.shape)
 
     def render(

@@ -20,8 +20,9 @@ from placement.flat.global_placement import CellPlacement
 from placement.flat.legalisation import LegalCells
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
+from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Design, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import write_npz
 from placement.netlist.flat_design import FlatDesign, read_flat
 from placement.netlist.load import clusters_or_none, find
 from placement.report.placement_metrics import FullMetrics
@@ -98,9 +99,7 @@ class FullEvaluation(NamedTuple):
         x, y, cluster = self.placed.drawn_cells
         maps = self.route.horizontal.astype(np.float32), self.route.vertical.astype(np.float32)
         drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **drawn._asdict())
-        write_whole(path, buffer.getvalue())
+        write_npz(path, drawn._asdict())
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
@@ -113,13 +112,16 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
 class FullEvaluator:
     """Places all cells of a design around its macros, and estimates their routing; for several placements.
 
-    Raises DesignError where the design has no flat netlist, or one that cannot be read or is of other macros.
+    With `timing`, critical paths pull the legal cells together. Raises DesignError where the design has no flat
+    netlist, or one that cannot be read or is of other macros.
     """
 
-    def __init__(self, name: str, design: Design) -> None:
+    def __init__(self, name: str, design: Design, timing: TimingEvaluator | None = None) -> None:
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._evaluator = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation, settings=SETTINGS)
+        self._evaluator = FlatEvaluator(
+            flat, cluster, design, anneal=anneal_for_full_evaluation, settings=SETTINGS, timing=timing
+        )
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
@@ -136,7 +138,8 @@ class FullEvaluator:
 
     def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
         """The cells of `FullEvaluation.legal`; arguments and errors as of `place`."""
-        spread = self._evaluator.shorter_spread(placement, stopped=stopped)
+        spread, again = self._evaluator.shorter_spread(placement, stopped=stopped)
+        spread = self._evaluator.timing_driven(spread, again, stopped=stopped)
         return self._legalised(spread, self._evaluator.legalised(spread))
 
     def evaluate(
@@ -181,9 +184,11 @@ class FullEvaluator:
         return PlacedCells(self._evaluator.flat, self._evaluator.cluster, result)
 
 
-def evaluate_fully(name: str, design: Design, placement: Placement, console: Console) -> FullEvaluation:
+def evaluate_fully(
+    name: str, design: Design, placement: Placement, console: Console, timing: TimingEvaluator | None = None
+) -> FullEvaluation:
     """As `FullEvaluator`, for one placement, with a bar on a terminal."""
-    evaluator = FullEvaluator(name, design)
+    evaluator = FullEvaluator(name, design, timing)
     if evaluator.uncounted_nets:
         console.print(
             f"note: {evaluator.uncounted_nets} of the flat netlist's nets have more than {MOST_PINS:,} pins (as clocks "

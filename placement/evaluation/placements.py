@@ -77,17 +77,18 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
 
-        checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
+        timing = None if timer is None else timer.evaluator
+        checked = full_evaluation.evaluate_fully(config.design, design, placement, console, timing)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
         metrics, cells = dataclasses.replace(metrics, full=checked.metrics), checked.legal.placement
     if timer is not None:
         placed = timer.cells(placement) if cells is None else cells
         paths = DRAWN_PATHS if config.draws_plots else LISTED_PATHS
-        timing = timer.evaluate(placement, cells=placed, paths=paths)
-        timer.notes(timing, in_clusters=cells is None, console=console)
+        estimate = timer.evaluate(placement, cells=placed, paths=paths)
+        timer.notes(estimate, in_clusters=cells is None, console=console)
         judged = None if judge is None else _judged(judge, placed, console)
-        metrics = dataclasses.replace(metrics, timing=timing, opensta=judged)
+        metrics = dataclasses.replace(metrics, timing=estimate, opensta=judged)
     console.print(metrics_table(metrics, title))
     if metrics.timing is not None:
         console.print(paths_table(metrics.timing))

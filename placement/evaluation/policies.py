@@ -61,7 +61,7 @@ def policy_from_settings(config: PolicySettings, design: Design | None = None) -
     run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
     if design is None:
-        if config.design is None and len(trained.design) > 1:
+        if config.design is None and (trained.drawn or len(trained.design) > 1):
             several = ", ".join(trained.design)
             raise ConfigError(f"design: is required, for {run} was trained on several: {several}")
         design = load(config.design or trained.design[0], config.initial)

@@ -87,9 +87,11 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
 
             assert config.design is not None
-            full = evaluate_fully(config.design, design, best.placement, console)
+            timer = _timer(config, design)
+            timing = None if timer is None else timer.evaluator
+            full = evaluate_fully(config.design, design, best.placement, console, timing)
             metrics = dataclasses.replace(metrics, full=full.metrics)
-            if (timer := _timer(config, design)) is not None:
+            if timer is not None:
                 metrics = dataclasses.replace(
                     metrics, timing=timer.evaluate(best.placement, cells=full.legal.placement)
                 )
@@ -273,7 +275,8 @@ def find_best(
     from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
     assert config.design is not None
-    evaluator, timer = FullEvaluator(config.design, design), _timer(config, design)
+    timer = _timer(config, design)
+    evaluator = FullEvaluator(config.design, design, None if timer is None else timer.evaluator)
     seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
     record = _Record(folder, design, search_identity(design, [], **_identity(config)))
     waiting = [number for number in range(config.candidates) if number not in record.found]
@@ -392,7 +395,7 @@ def _find(
 def _identity(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
-    timed = {"timed": True} if config.timing > 0 else {}
+    timed = {"timing_driven": True} if config.timing > 0 else {}
     return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins, **timed}
 
 

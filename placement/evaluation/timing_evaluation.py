@@ -1,7 +1,4 @@
-"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters.
-
-Axis legend: M standard cells.
-"""
+"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import dataclasses
 import numpy as np
 from rich.console import Console
 
-from placement.flat.correspondence import cells_in_clusters, clustered_nodes, macros_on_flat
+from placement.flat.correspondence import cells_in_clusters, clustered_nodes
 from placement.flat.opensta import OpenSta
 from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingEvaluator, TimingPath
 from placement.netlist.design import Design, NodeKind, Placement
@@ -23,6 +20,9 @@ from placement.netlist.timing_netlist import read_timing
 class PlacementTimer:
     """Times placements of the clustered design called `name`.
 
+    Attributes:
+        evaluator: of the flat design.
+
     Raises:
         DesignError: the design was imported without Liberty files, or has no clock.
     """
@@ -31,7 +31,7 @@ class PlacementTimer:
         folder = find(name).parent
         self._name, self._design, self._flat = name, design, read_flat(folder)
         self._cluster = clusters_or_none(folder, self._flat)
-        self._evaluator = TimingEvaluator(read_timing(folder), self._flat)
+        self.evaluator = TimingEvaluator(read_timing(folder), self._flat)
 
     def evaluate(
         self, placement: Placement, *, cells: Placement | None = None, paths: int = LISTED_PATHS
@@ -48,18 +48,18 @@ class PlacementTimer:
         Raises:
             DesignError: the cells are in no clusters.
         """
-        found = self._evaluator.evaluate(self.cells(placement) if cells is None else cells, paths=paths)
+        found = self.evaluator.evaluate(self.cells(placement) if cells is None else cells, paths=paths)
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
 
     def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
         """As `evaluate`, with cells in their clusters; only what has changed since the last call is timed anew."""
-        found = self._evaluator.update(self.cells(placement), paths=paths)
+        found = self.evaluator.update(self.cells(placement), paths=paths)
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
 
     def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
         """ps, the worst slack at the pins of each hard macro that has a constrained path, by its node."""
         worst = np.full(self._flat.netlist.num_nodes, np.inf)
-        node = self._evaluator.timing.node
+        node = self.evaluator.timing.node
         pins = np.flatnonzero(self._flat.netlist.kind[node] == NodeKind.HARD)
         np.minimum.at(worst, node[pins], found.slack[pins])
         hard, nodes = worst[self._flat.netlist.hard], clustered_nodes(self._flat, self._design.netlist)
@@ -73,7 +73,7 @@ class PlacementTimer:
 
     def opensta(self, program: str) -> OpenSta:
         """The judge; raises DesignError as `OpenSta`."""
-        return OpenSta(program, self._evaluator.timing, self._flat)
+        return OpenSta(program, self.evaluator.timing, self._flat)
 
     def cells(self, placement: Placement) -> Placement:
         """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
@@ -81,18 +81,9 @@ class PlacementTimer:
             raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
-    def with_cells(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
-        """A placement of the flat netlist: the macros of one of the clustered design, and cells at x, y.
-
-        These are µm from the canvas's lower left corner, [M] each.
-        """
-        core = self._flat.floorplan.core
-        macros = macros_on_flat(self._flat, self._design.netlist, placement)
-        return macros.moved(self._flat.cells, x + core.x_low, y + core.y_low)
-
     def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
         """Prints what is unusual about an estimate, and how its wires were priced."""
-        wires = self._evaluator.timing.wires
+        wires = self.evaluator.timing.wires
         notes = ["cells are timed in their clusters; full=true places them first"] if in_clusters else []
         notes += found.notices
         notes.append(

@@ -18,12 +18,15 @@ import numpy as np
 
 from placement.flat.cell_blockages import without_cell_blockages
 from placement.flat.correspondence import cells_in_clusters, core_of, macros_on_flat
+from placement.flat.critical_wires import CriticalWires
 from placement.flat.electrostatic import PlacerSettings, Progress
 from placement.flat.global_placement import CellPlacement, cell_utilization, place_cells, spread_cells
 from placement.flat.legalisation import LegalCells, legalise_cells
+from placement.flat.problem import half_perimeter
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.flat.row_area import within_rows
-from placement.netlist.design import Design, Placement
+from placement.flat.timing import TimingEvaluator
+from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
@@ -34,13 +37,18 @@ CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
 COMPACT_BALANCE = 1e-3
 """Of `PlacerSettings`: spread cells move together in the order that they have."""
 
+TIMING_ROUNDS = 2
+"""In which the wires of critical paths are weighed and the cells spread again, at most."""
+Again = Callable[[Netlist], CellPlacement]
+"""Spreads the cells from the same start for a netlist with other weights."""
+
 
 class FlatEvaluation(NamedTuple):
     """The figures of a macro placement.
 
     Attributes:
         dense: the cells as near to each other as they may be.
-        spread: the cells as a flow leaves them (`spread_cells`).
+        spread: the cells as a flow leaves them (`spread_cells`); with timing those of `timing_driven`.
         legal: the spread cells on sites of rows; None if the floorplan has no rows.
         route: the routing estimate of the legal cells; of the spread ones where there are no rows.
         global_route: that of the spread cells.
@@ -65,6 +73,7 @@ class FlatEvaluator:
         anneal: anneals its soft macros around the hard ones, for cells to begin there; it may raise DesignError. None:
             they begin in the middle of the core.
         settings: of the placer.
+        timing: of the flat design; spread cells are then timing-driven. None: wires alone count.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or the clusters are of another
@@ -79,7 +88,9 @@ class FlatEvaluator:
         *,
         anneal: Callable[[Design, Placement], Placement] | None = None,
         settings: PlacerSettings | None = None,
+        timing: TimingEvaluator | None = None,
     ) -> None:
+        self._timing = timing
         self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
         self._core = without_cell_blockages(within_rows(core_of(flat, design), flat.floorplan.rows), flat)
         self._settings = settings or PlacerSettings()
@@ -107,8 +118,9 @@ class FlatEvaluator:
         """
         netlist, channel = self.flat.netlist, self._design.own_pdn_channel
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        spread = self.shorter_spread(placement, report=report, stopped=stopped)
+        spread, again = self.shorter_spread(placement, report=report, stopped=stopped)
         dense = self._dense(macros, report, stopped, spread.placement)
+        spread = self.timing_driven(spread, again, stopped=stopped)
         legal = self.legalised(spread)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
@@ -145,30 +157,55 @@ class FlatEvaluator:
         *,
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
-    ) -> CellPlacement:
-        """The spread cells of `evaluate`, whose arguments and errors it has: the shorter of both starts.
+    ) -> tuple[CellPlacement, Again]:
+        """The spread cells of `evaluate` without timing, whose arguments and errors it has: the shorter of both starts.
 
         Their seconds are those of both, with the clusters'.
         """
-        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        netlist, macros = self.flat.netlist, macros_on_flat(self.flat, self._design.netlist, placement)
         spread = functools.partial(
-            spread_cells, self.flat.netlist, macros, self._core, channel=self._design.own_pdn_channel, stopped=stopped
+            spread_cells, placement=macros, core=self._core, channel=self._design.own_pdn_channel, stopped=stopped
         )
         start, seconds = self._in_clusters(placement)
-        found: list[CellPlacement] = []
+        again: Again
+        found: list[tuple[CellPlacement, Again]] = []
         if start is not None:
             with contextlib.suppress(DesignError):  # they diverge, or do not fit: then the middle says so
                 settings = [dataclasses.replace(self._settings, growth=CLUSTER_GROWTH, balance=CLUSTER_BALANCE)]
-                found.append(spread(attempts=settings, start=start, report=_numbered(report, 0)))
+                again = functools.partial(spread, attempts=settings, start=start, report=_numbered(report, 0))
+                found.append((again(netlist), again))
         if not (found and stopped and stopped()):
             settings = [self._settings, dataclasses.replace(self._settings, growth=1 + (self._settings.growth - 1) / 2)]
+            again = functools.partial(spread, attempts=settings, report=_numbered(report, 1))
             try:
-                found.append(spread(attempts=settings, report=_numbered(report, 1)))
+                found.append((again(netlist), again))
             except DesignError:
                 if not found:
                     raise
-        best = min(found, key=lambda one: (not one.converged, one.wirelength))
-        return best._replace(seconds=seconds + sum(one.seconds for one in found))
+        best, again = min(found, key=lambda one: (not one[0].converged, one[0].wirelength))
+        return best._replace(seconds=seconds + sum(one.seconds for one, _ in found)), again
+
+    def timing_driven(
+        self, cells: CellPlacement, again: Again, *, stopped: Callable[[], bool] | None = None
+    ) -> CellPlacement:
+        """Spread cells, spread again with the wires of their critical paths as further nets, until no path fails.
+
+        Of the rounds, the one with the least negative slack; the cells themselves where that is they, or there is no
+        timing. Raises DesignError where a node has no position.
+        """
+        if self._timing is None:
+            return cells
+        critical = CriticalWires(self._timing)
+        found = [(critical.add(cells.placement), cells)]
+        while len(found) <= TIMING_ROUNDS and found[-1][0] < 0 and not (stopped and stopped()):
+            try:
+                last = again(critical.netlist())
+            except DesignError:  # they diverge
+                break
+            last = last._replace(wirelength=half_perimeter(self.flat.netlist, last.placement))
+            found.append((critical.add(last.placement), last))
+        _, best = max(found, key=lambda one: (one[1].converged, one[0]))
+        return best._replace(seconds=cells.seconds + sum(one.seconds for _, one in found[1:]))
 
     def _dense(
         self,

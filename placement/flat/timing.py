@@ -220,6 +220,19 @@ class TimingEvaluator:
             notices=tuple(notices),
         )
 
+    def path_wires(self, placement: Placement, *, paths: int) -> list[tuple[float, np.ndarray]]:
+        """The worst path of each of the worst `paths` endpoints: its slack, ps, and its wires, int [·, 2].
+
+        These are the driver and the driven pin. Raises DesignError as `evaluate`.
+        """
+        self._check_placed(placement)
+        with self._lock:
+            self._price(placement)
+            found = self._graph.analyse(worst=paths)
+        steps = [(slack, np.stack([v[:-1], v[1:]], axis=1) // 2) for slack, _, v, _ in found["paths"]]
+        driver = self.facts["driver"]
+        return [(float(slack), step[driver[step[:, 1]] == step[:, 0]]) for slack, step in steps]
+
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
         """A placement's delays of wires (`wire`, ps, [P]) and loads of nets (`load_rise`, `load_fall`, fF)."""
         with self._lock:

@@ -135,15 +135,21 @@ def _region(values: Any, names: Mapping[str, int]) -> Region:
     name, exclusive = values.get("name"), values.get("exclusive", False)
     if not isinstance(name, str) or not name:
         raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
-    nodes: list[int] = []
-    for pattern in _list(name, values.get("macros", [])):
-        if not isinstance(pattern, str):
-            raise _Wrong(f"region {name!r}: the macro {pattern!r} must be a text", name)
-        nodes += matching(names, pattern, f"region {name!r}")
+    nodes = _members(f"region {name!r}", name, values, names)
     if not isinstance(exclusive, bool):
         raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
     rectangles = _rectangles(name, values.get("rectangles", []))
-    return Region(name, rectangles, np.unique(np.array(nodes, dtype=np.int32)), is_exclusive=exclusive)
+    return Region(name, rectangles, nodes, is_exclusive=exclusive)
+
+
+def _members(what: str, quoted: str, values: Any, names: Mapping[str, int]) -> np.ndarray:
+    """int32 [·]: the nodes of the macros that an object's patterns name."""
+    nodes: list[int] = []
+    for pattern in _list(quoted, values.get("macros", [])):
+        if not isinstance(pattern, str):
+            raise _Wrong(f"{what}: the macro {pattern!r} must be a text", quoted)
+        nodes += matching(names, pattern, what)
+    return np.unique(np.array(nodes, dtype=np.int32))
 
 
 def _grid(what: str, values: Any) -> SnapGrid:
@@ -154,18 +160,11 @@ def _grid(what: str, values: Any) -> SnapGrid:
 def _macro_grid(values: Any, names: Mapping[str, int]) -> MacroGrid:
     what = "macro_grids"
     _check_keys(_object(what, values), ("macros", "grids"), what)
-    nodes: list[int] = []
-    for pattern in _list(what, values.get("macros", [])):
-        if not isinstance(pattern, str):
-            raise _Wrong(f"{what}: the macro {pattern!r} must be a text", what)
-        nodes += matching(names, pattern, what)
     grids = _object(what, values.get("grids", {}))
     if set(grids) != set(Orientation.__members__):
         raise _Wrong(f"{what}: grids must have the keys {', '.join(Orientation.__members__)}", what)
-    return MacroGrid(
-        np.unique(np.array(nodes, dtype=np.int32)),
-        tuple(_grid(f"{what}: {name}", grids[name]) for name in Orientation.__members__),
-    )
+    found = tuple(_grid(f"{what}: {name}", grids[name]) for name in Orientation.__members__)
+    return MacroGrid(_members(what, what, values, names), found)
 
 
 def _check_keys(values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:

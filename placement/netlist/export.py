@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import itertools
 import os
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from placement.config import ConfigError, import_object
 from placement.netlist import files
 from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError, reject
@@ -159,7 +159,7 @@ class ExportFormat:
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A written format: the file's bytes, the number of macros in it, and notes on them."""
+    """A written format: the file's bytes, gzipped if its name ends in .gz, the number of macros in it, and notes."""
 
     data: bytes
     macros: int
@@ -170,11 +170,10 @@ def export_format(name: str) -> ExportFormat:
     """The format of a name in `FORMATS`, or of an import path such as `my_package.formats.MINE`; else DesignError."""
     if name in FORMATS:
         return FORMATS[name]
-    module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute) if module else None
-    except (ImportError, AttributeError) as error:
-        raise DesignError(f"format={name!r}: {error}") from None
+        found = import_object(name, key="format") if "." in name else None
+    except ConfigError as error:
+        raise DesignError(str(error)) from None
     if not isinstance(found, ExportFormat):
         known = ", ".join(FORMATS)
         raise DesignError(f"format={name!r}: must be one of {known}, or the import path of an ExportFormat")
@@ -198,7 +197,7 @@ def export_placement(
         placement: of its macros.
         folder: of the design.
         form: the format, as `export_format` takes it.
-        name: of the file that will be written, for messages.
+        name: of the file that will be written.
         blockages: whether a script also adds placement blockages: the macros with their halos, and those of the import.
         cut_rows: whether a script also cuts the rows at the macros.
 
@@ -213,7 +212,7 @@ def export_placement(
             raise DesignError(f"{option}=true: format={form} cannot express it; formats that can: {able}")
     export = Export(design, placement, Path(folder), name, chosen.changes_only, blockages, cut_rows)
     content = chosen.write(export)
-    data = content.encode() if isinstance(content, str) else content
+    data = files.packed(name, content)
     if chosen.on_canvas:
         return Exported(data, len(design.netlist.hard), ())
     notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
@@ -539,32 +538,28 @@ def _script(written_for: str, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (f"# Written for {written_for}.", *lines))
 
 
-def _def(export: Export) -> bytes:
-    return def_bytes(read_def(export.source(DEF_NAME, "a DEF file")), export.locations)
-
-
 def _bookshelf(export: Export) -> str:
     positions = export.source(POSITIONS_NAME, "a Bookshelf design with a .pl file")
     return bookshelf_pl(files.unpacked_bytes(positions).decode(), export.locations, export.units)
 
 
-def _openroad(export: Export) -> str:
-    return openroad_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
+def _script_by(write: Callable[..., str], *options: str) -> ExportFormat:
+    """The format of a script that `write` makes, which can express the options."""
 
+    def text(export: Export) -> str:
+        cut = {"cut": export.cut} if "cut_rows" in options else {}
+        return write(export.locations, export.units, blockages=export.added_blockages, **cut)
 
-def _innovus(export: Export) -> str:
-    return innovus_tcl(export.locations, export.units, blockages=export.added_blockages, cut=export.cut)
-
-
-def _icc2(export: Export) -> str:
-    return icc2_tcl(export.locations, export.units, blockages=export.added_blockages)
+    return ExportFormat(text, changes_only=True, options=options)
 
 
 FORMATS: dict[str, ExportFormat] = {
-    "def": ExportFormat(_def, changes_only=True),
-    "openroad": ExportFormat(_openroad, changes_only=True, options=("blockages", "cut_rows")),
-    "innovus": ExportFormat(_innovus, changes_only=True, options=("blockages", "cut_rows")),
-    "icc2": ExportFormat(_icc2, changes_only=True, options=("blockages",)),
+    "def": ExportFormat(
+        lambda export: def_bytes(read_def(export.source(DEF_NAME, "a DEF file")), export.locations), changes_only=True
+    ),
+    "openroad": _script_by(openroad_tcl, "blockages", "cut_rows"),
+    "innovus": _script_by(innovus_tcl, "blockages", "cut_rows"),
+    "icc2": _script_by(icc2_tcl, "blockages"),
     "bookshelf": ExportFormat(_bookshelf),
     "plc": ExportFormat(lambda export: placement_text(export.name, export.design, export.placement), on_canvas=True),
     "csv": ExportFormat(lambda export: csv_text(export.locations, export.units)),

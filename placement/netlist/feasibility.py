@@ -287,12 +287,16 @@ def _too_close(design: Design) -> list[str]:
     gap = _needed_by_halos(centre, halo)
     reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
     meets = (np.abs(centre[:, None] - centre) < reach - TOLERANCE).all(axis=2) & (gap > 0).any(axis=2)
-    pairs = np.argwhere(np.triu(meets, 1))
+    return _first_pair(design, fixed, meets, "fixed macros {!r} and {!r} are closer than their halos")
+
+
+def _first_pair(design: Design, fixed: np.ndarray, wrong: np.ndarray, text: str) -> list[str]:
+    """A notice, `text` with two names, on the first pair of macros (int32 [F]) that is wrong (bool [F, F]), if any."""
+    pairs = np.argwhere(np.triu(wrong, 1))
     if not len(pairs):
         return []
-    one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
     more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
-    return [f"fixed macros {one!r} and {other!r} are closer than their halos{more}"]
+    return [text.format(*(design.netlist.names[node] for node in fixed[pairs[0]].tolist())) + more]
 
 
 def _too_narrow(design: Design) -> list[str]:
@@ -306,12 +310,8 @@ def _too_narrow(design: Design) -> list[str]:
     needed = _needed_by_halos(centre, halo) + slack
     faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
     narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
-    pairs = np.argwhere(np.triu(narrow.any(axis=2), 1))
-    if not len(pairs):
-        return []
-    one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
-    more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
-    return [f"the gap between the fixed macros {one!r} and {other!r} is narrower than a channel{more}"]
+    text = "the gap between the fixed macros {!r} and {!r} is narrower than a channel"
+    return _first_pair(design, fixed, narrow.any(axis=2), text)
 
 
 def _violated_by_fixed(design: Design) -> list[str]:

@@ -11,12 +11,17 @@ import math
 import os
 import re
 import tempfile
+import tokenize
+import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from placement.netlist.errors import DesignError
 
+_DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -96,6 +101,31 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes arrays by their names, compressed, entirely or not at all, without pickled objects; raises OSError."""
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)
+    write_whole(path, data.getvalue())
+
+
+def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
+    """The arrays of an `.npz` file that contains `what`; raises DesignError if it cannot be read or is damaged."""
+    try:
+        # Read whole first: np.load leaves a file open if it rejects it.
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except _DAMAGED as error:
+        raise DesignError(f"{path}: no {what}, or a damaged file: {error}") from None
+
+
+def packed(name: str, data: str | bytes, *, level: int = 6) -> bytes:
+    """The bytes of a file called `name`: gzipped if that ends in .gz, without a time, so that equal files are equal."""
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    return gzip.compress(content, level, mtime=0) if name.endswith(".gz") else content
 
 
 def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import io
 import json
 import os
-import tokenize
-import zipfile
-import zlib
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +18,7 @@ import numpy as np
 
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, write_whole
+from placement.netlist.files import SourceFile, read_npz, write_npz
 from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Straps, Tracks
 from placement.netlist.geometry import Rectangle, frozen
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
@@ -30,7 +26,6 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 FLAT_NAME = "flat.npz"
 STRAYED = 1.5
 """Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
-_DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 """What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
 _FORMAT_VERSION = 1
 
@@ -199,9 +194,7 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     for prefix, owner in (("netlist", netlist), ("placement", design.placement), ("rows", plan.rows)):
         columns = (field.name for field in dataclasses.fields(owner) if field.name != "names")
         arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in columns}
-    out = io.BytesIO()
-    np.savez_compressed(out, **arrays)
-    write_whole(path, out.getvalue())
+    write_npz(path, arrays)
 
 
 def require_flat(folder: str | os.PathLike[str]) -> Path:
@@ -238,18 +231,6 @@ def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
         raise DesignError(f"{path}: no flat design, or a damaged file: {error}") from None
     found = header.get("form")
     raise DesignError(f"{path}: is of form {found}; this version reads form {_FORMAT_VERSION}: import it again")
-
-
-def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
-    """The arrays of an `.npz` file that contains `what`; raises DesignError if it cannot be read or is damaged."""
-    try:
-        # Read whole first: np.load leaves a file open if it rejects it.
-        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except OSError as error:
-        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except _DAMAGED as error:
-        raise DesignError(f"{path}: no {what}, or a damaged file: {error}") from None
 
 
 def _bytes(text: str) -> np.ndarray:

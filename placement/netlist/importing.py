@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gzip
-import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constrain
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.files import write_whole
+from placement.netlist.files import write_npz, write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, write_flat
 from placement.netlist.flat_design_checks import tall_cells
 from placement.netlist.formats.bookshelf import read_bookshelf
@@ -64,29 +63,29 @@ _SOURCES = "give lef and def (with verilog, where the def has no nets), or books
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChipFiles:
-    """The files that a chip is read from, plain or gzipped.
+    """The files of a chip; they may be gzipped.
 
     Attributes:
-        lef: technology and library files, in any order.
-        def_file: the DEF file; an export changes it.
-        bookshelf: the `.aux` file of a Bookshelf design.
-        verilog: the netlist, if the DEF file is its floorplan alone; hierarchical or flat.
-        protobuf: a flat netlist in Circuit Training's format.
-        plc: the placement file whose canvas is the protobuf's floorplan.
-        liberty: the timing of cells and macros, of one corner.
-        sdc: the timing constraints.
+        lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
+        def_: DEF file with nets; with --verilog or --protobuf its floorplan is sufficient
+        verilog: netlist after synthesis, hierarchical or flat, for a DEF file without nets
+        bookshelf: .aux file
+        protobuf: Circuit Training's netlist before clustering
+        plc: placement file with the canvas of a protobuf without DEF
+        liberty: timing of cells and macros, of one corner, for timing=true; needs a netlist from DEF or Verilog
+        sdc: timing constraints
 
     Raises:
         DesignError: the files do not make up one chip.
     """
 
-    lef: Sequence[FilePath] = ()
-    def_file: FilePath | None = None
+    lef: tuple[FilePath, ...] = ()
+    def_: FilePath | None = None
+    verilog: tuple[FilePath, ...] = ()
     bookshelf: FilePath | None = None
     protobuf: FilePath | None = None
     plc: FilePath | None = None
-    verilog: Sequence[FilePath] = ()
-    liberty: Sequence[FilePath] = ()
+    liberty: tuple[FilePath, ...] = ()
     sdc: FilePath | None = None
 
     def __post_init__(self) -> None:
@@ -96,7 +95,7 @@ class ChipFiles:
                 f"verilog and {'bookshelf' if self.bookshelf else 'protobuf'} are two netlists: {_SOURCES}",
             ),
             (
-                self.verilog and not (self.def_file and self.lef),
+                self.verilog and not (self.def_ and self.lef),
                 "verilog needs a floorplan and the sizes of its masters: give def and lef, too",
             ),
             (self.sdc and not self.liberty, "sdc constrains timing, which liberty gives: give liberty, too"),
@@ -106,18 +105,18 @@ class ChipFiles:
                 "def, with nets or verilog",
             ),
             (self.bookshelf and self.protobuf, f"bookshelf and protobuf are two netlists: {_SOURCES}"),
-            (not (self.bookshelf or self.protobuf or self.def_file), f"no netlist is given: {_SOURCES}"),
+            (not (self.bookshelf or self.protobuf or self.def_), f"no netlist is given: {_SOURCES}"),
             (
-                self.bookshelf and (self.lef or self.def_file or self.plc or self.verilog),
+                self.bookshelf and (self.lef or self.def_ or self.plc or self.verilog),
                 "bookshelf has all that it needs in its own files: leave out lef, def, plc and verilog",
             ),
             (
-                self.protobuf and bool(self.def_file) == bool(self.plc),
+                self.protobuf and bool(self.def_) == bool(self.plc),
                 "protobuf needs a floorplan: give either def or plc",
             ),
             (self.plc and not self.protobuf, "plc is the floorplan of a protobuf: give protobuf, too"),
             (
-                self.def_file and not self.protobuf and not self.lef,
+                self.def_ and not self.protobuf and not self.lef,
                 "def needs the sizes of its masters: give the lef files of the technology and the cells, too",
             ),
         ):
@@ -127,16 +126,8 @@ class ChipFiles:
     @property
     def folders(self) -> list[str]:
         """The folders of the files with a separator, longest first; without the current one."""
-        given = (
-            *self.lef,
-            *self.verilog,
-            *self.liberty,
-            self.sdc,
-            self.def_file,
-            self.bookshelf,
-            self.protobuf,
-            self.plc,
-        )
+        others = (self.def_, self.bookshelf, self.protobuf, self.plc, self.sdc)
+        given = (*self.lef, *self.verilog, *self.liberty, *others)
         folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
         return sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
 
@@ -234,15 +225,15 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
         flat = read_protobuf_canvas(files.protobuf, canvas, name=name)
         chip = Chip(dataclasses.replace(flat, sources=(*flat.sources, source)), canvas)
     else:
-        assert files.def_file is not None
+        assert files.def_ is not None
         if files.protobuf:
-            flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
+            flat, data = read_protobuf_def(files.protobuf, files.def_, lefs=lefs, name=name)
             chip = Chip(flat, def_data=data)
         else:
             if files.verilog:
-                flat, file = read_verilog_def(files.verilog, lefs, files.def_file, name=name, free_macros=free_macros)
+                flat, file = read_verilog_def(files.verilog, lefs, files.def_, name=name, free_macros=free_macros)
             else:
-                flat, file = read_lef_def(lefs, files.def_file, name=name, free_macros=free_macros)
+                flat, file = read_lef_def(lefs, files.def_, name=name, free_macros=free_macros)
             chip = _with_timing(Chip(flat, def_data=file.data), file, files)
     flat, folders = chip.flat.freed() if free_macros else chip.flat, files.folders
     # Only where a notice begins with a path: elsewhere the same text may be part of a name.
@@ -447,9 +438,7 @@ def write_design(
         write_flat(made / FLAT_NAME, imported.flat)
         if timing is not None:
             write_timing(made / TIMING_NAME, timing)
-        out = io.BytesIO()
-        np.savez_compressed(out, cluster=clustering.cluster)
-        write_whole(made / CLUSTERS_NAME, out.getvalue())
+        write_npz(made / CLUSTERS_NAME, {"cluster": clustering.cluster})
         write_whole(made / SOURCE_NAME, json.dumps(_source(imported), indent=1, ensure_ascii=False) + "\n")
         for name, data in ((DEF_NAME, def_data), (POSITIONS_NAME, positions_data)):
             if data is not None:

@@ -21,8 +21,8 @@ from placement.netlist.constraints import NO_CONSTRAINTS
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.files import check_output_folder, stem, umask
-from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_npz
+from placement.netlist.files import check_output_folder, read_npz, stem, umask
+from placement.netlist.flat_design import FLAT_NAME, FlatDesign
 from placement.netlist.formats.plc import read_placement_lines
 from placement.netlist.formats.protobuf import read_netlist_file
 

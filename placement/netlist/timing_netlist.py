@@ -6,7 +6,6 @@ Axis legend: I instances, P pins (the connections of nets, net by net), E nets. 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, write_whole
-from placement.netlist.flat_design import FlatDesign, read_npz
+from placement.netlist.files import SourceFile, read_npz, write_npz
+from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
 from placement.netlist.timing_library import TimingLibrary
 
@@ -163,9 +162,7 @@ def write_timing(path: str | os.PathLike[str], timing: TimingNetlist) -> None:
     arrays = {f"library_{name}": column for name, column in timing.library.arrays().items()}
     arrays |= {name: getattr(timing, name) for name in _ARRAYS}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    out = io.BytesIO()
-    np.savez_compressed(out, **arrays)
-    write_whole(path, out.getvalue())
+    write_npz(path, arrays)
 
 
 def read_timing(folder: str | os.PathLike[str]) -> TimingNetlist:

@@ -9,6 +9,7 @@ Axis legend: B environments, G designs, R grid rows, C grid columns.
 from __future__ import annotations
 
 import abc
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -189,6 +190,7 @@ class Agent(Acting):
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
         self.network = Network(config, designs)
+        self.inputs = self.network.inputs
         self.trace_count = 0
         self._embed = jax.jit(self._traced_embed)
         self._act = jax.jit(self._traced_act, static_argnames="greedy")
@@ -196,8 +198,14 @@ class Agent(Acting):
     def init(self, seed: int) -> Params:
         return self.network.init(seed)
 
+    def on(self, inputs: GraphInputs) -> Agent:
+        """This agent on the designs of other inputs; those of the same shapes need no new compilation."""
+        other = copy.copy(self)
+        other.inputs = inputs
+        return other
+
     def embed(self, params: Params) -> Embeddings:
-        return self._embed(params, self.network.inputs)
+        return self._embed(params, self.inputs)
 
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
@@ -205,9 +213,7 @@ class Agent(Acting):
         """See `Acting`; another number of requests compiles anew."""
         for request in requests:
             self._check(request.observation)
-        packed, energies = self._act(
-            *network, self.network.inputs, tuple(requests), np.float32(temperature), greedy=greedy
-        )
+        packed, energies = self._act(*network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy)
         numbers = np.asarray(packed)  # the one transfer back
         decisions, first = [], 0
         for request, energy in zip(requests, energies, strict=True):
@@ -217,10 +223,10 @@ class Agent(Acting):
         return decisions
 
     def _check(self, observation: Observation) -> None:
-        if observation.x.shape[1] != self.network.inputs.order.shape[1]:
+        if observation.x.shape[1] != self.inputs.order.shape[1]:
             raise ValueError(
                 f"observation of {observation.x.shape[1]} macros for an agent whose designs have "
-                f"{self.network.inputs.order.shape[1]}: give agent and pool the same designs"
+                f"{self.inputs.order.shape[1]}: give agent and pool the same designs"
             )
 
     def _traced_embed(self, params: Params, inputs: GraphInputs) -> Embeddings:

@@ -15,6 +15,7 @@ import numpy as np
 
 from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
+from placement.netlist.distribution import DesignBounds
 from placement.netlist.errors import DesignError
 from placement.netlist.graph import GraphArrays, graph_arrays
 from placement.policy.springs import TARGETS, spring_targets
@@ -148,6 +149,18 @@ def stack(
         arrays = [np.asarray(getattr(item, name)) for item in designs]
         fields[name] = np.stack([_padded(array, lengths.get(name, ())) for array in arrays])
     return GraphInputs(**fields)
+
+
+def stack_drawn(designs: Sequence[Design], bounds: DesignBounds, *, count: int, electrostatic: bool) -> GraphInputs:
+    """The inputs of designs drawn from a distribution, padded to its bounds, so that those of others have their shapes.
+
+    G is `count`: the first design is repeated. `bounds` has none for E: it is a multiple of ten edges for each node and
+    more, which few designs exceed.
+    """
+    found = [graph_inputs(design, electrostatic=electrostatic) for design in designs]
+    found += found[:1] * (count - len(found))
+    edges = 1 << (10 * bounds.nodes).bit_length()
+    return stack(found, macros=bounds.macros, node_bucket=bounds.nodes, edge_bucket=edges)
 
 
 def _rounded(value: int, multiple: int) -> int:

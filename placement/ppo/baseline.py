@@ -88,11 +88,11 @@ def predicted(
     """The rewards predicted before each step, from earlier iterations' weights; and the state with these episodes.
 
     Args:
-        state: of the iterations before.
+        state: of the iterations before; where it is of a single design, all designs share its weights.
         features: float32 [B, T, H].
         rewards: float32 [B], of the whole episodes, less the running mean of their design, over its deviation.
         batch: the episodes.
-        macros: int [G], of each design.
+        macros: int, of each design that `batch` is of.
         unit: float [G], the deviation of each design's rewards, over that of the iteration before. What was learned
             before is converted to the new unit; and the wider rewards were, the less it counts.
 
@@ -102,6 +102,7 @@ def predicted(
     values = np.zeros(features.shape[:2], np.float32)
     state = _aged(state, np.maximum(np.asarray(unit, np.float32), 1e-6))
     gram, moment, count = (array.copy() for array in state)
+    shares = len(state.gram) == 1
     steps = np.arange(features.shape[1])
     for which in np.unique(batch.design):
         mine = np.flatnonzero((batch.design == which) & (batch.length > 0))
@@ -110,14 +111,15 @@ def predicted(
         inside = steps[None] < batch.length[mine, None]
         about, left, mean = _centred(features[mine], rewards[mine], inside)
         segment = np.minimum(steps * SEGMENTS // int(macros[which]), SEGMENTS - 1)
-        weights = _weights(*(array[which] for array in state))[segment]
+        own = 0 if shares else which
+        weights = _weights(*(array[own] for array in state))[segment]
         guess = np.clip((about * weights).sum(axis=2), -_LIMIT, _LIMIT)
         values[mine] = np.where(inside, mean + guess, 0)
         for index in range(SEGMENTS):
             rows = about[:, segment == index].reshape(-1, features.shape[2])
-            gram[which, index] += rows.T @ rows
-            moment[which, index] += rows.T @ left[:, segment == index].ravel()
-            count[which, index] += inside[:, segment == index].sum()
+            gram[own, index] += rows.T @ rows
+            moment[own, index] += rows.T @ left[:, segment == index].ravel()
+            count[own, index] += inside[:, segment == index].sum()
     return values, Regression(gram, moment, count)
 
 

@@ -190,16 +190,32 @@ class LearnerState(NamedTuple):
     baseline: Regression
 
 
+class DesignConstants(NamedTuple):
+    """What the learner knows of G designs.
+
+    Attributes:
+        inputs: the network's, on every device.
+        wire_shares: float32 [G, T], see `placement.ppo.baseline.wire_shares`.
+        macros: int [G], macros to place.
+    """
+
+    inputs: GraphInputs
+    wire_shares: np.ndarray
+    macros: np.ndarray
+
+
 class Prepared(NamedTuple):
     """The part of an iteration's input that does not depend on the learner's state.
 
     Attributes:
-        batch: the episodes stacked: axis B before each field's own.
+        batch: the episodes stacked: axis B before each field's own; `design` indexes `designs`.
         observation: on every device, axis S before those of one observation.
+        designs: of the episodes.
     """
 
     batch: Episode
     observation: Observation
+    designs: DesignConstants
 
 
 class Learner:
@@ -246,10 +262,10 @@ class Learner:
         self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
         everywhere = replicated(self._mesh)
-        self._inputs: GraphInputs = put(self._network.inputs, everywhere)
+        inputs = self._network.inputs
+        self._constants = self._constants_of(self._designs, inputs)
         self._optimiser = ppo.make_optimiser()
         self._buffer: Observation | None = None
-        self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=everywhere)
         self._proximal = jax.jit(functools.partial(ppo.with_proximal, self._network), out_shardings=everywhere)
@@ -312,12 +328,18 @@ class Learner:
 
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
         """Moves the rendered buffer to the devices; the buffer must not change until `learn` returns."""
-        flat = jax.tree.map(_joined, Observation(*buffer))
-        return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)))
+        flat = jax.tree.map(joined, Observation(*buffer))
+        return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)), self._constants)
 
     def episodes(self, prepared: Prepared) -> list[Episode]:
         """All hosts' episodes that were prepared, in the same order on every host."""
         return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
+
+    def _constants_of(self, designs: Sequence[Design], inputs: GraphInputs) -> DesignConstants:
+        """Of designs whose inputs, on the host or the default device, are given."""
+        shares = np.zeros((len(inputs.macros), self._steps), np.float32)
+        shares[: len(designs)] = wire_shares(designs, self._steps)
+        return DesignConstants(put(inputs, replicated(self._mesh)), shares, np.asarray(inputs.macros))
 
     def _check(self, episodes: list[Episode]) -> None:
         if not episodes:
@@ -351,11 +373,12 @@ class Learner:
             gradient_steps and skipped_steps of this iteration, samples of an epoch.
         """
         config, batch = self._config, prepared.batch
-        statistics = ppo.updated_statistics(self.state.reward_statistics, batch)
-        rewards = ppo.normalised_rewards(statistics, batch)
-        energy = self._energies(self._inputs, prepared.observation, put(batch.length, replicated(self._mesh)))
+        inputs, credited = prepared.designs.inputs, self._credited(batch)
+        statistics = ppo.updated_statistics(self.state.reward_statistics, credited)
+        rewards = ppo.normalised_rewards(statistics, credited)
+        energy = self._energies(inputs, prepared.observation, put(batch.length, replicated(self._mesh)))
         values, baseline = self._baseline(prepared, energy, rewards, statistics)
-        goals = ppo.targets(batch, rewards, values, decay=config.gae_lambda)
+        goals = ppo.targets(credited, rewards, values, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
         decay = _linear_decay(config.final_fraction, progress)
@@ -366,11 +389,12 @@ class Learner:
         inside = np.flatnonzero((np.arange(self._steps)[None] < batch.length[:, None]).ravel()).astype(np.int32)
         drawn = math.ceil(config.sample_fraction * len(inside))
         orders = [seeds.permutation(inside)[:drawn] for _ in range(config.epochs)]
-        data = self._with_proximal(trained, self._data(prepared, energy, goals), batch, np.unique(orders))
+        data = self._data(prepared, energy, goals)
+        data = self._with_proximal(trained, inputs, data, batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
             for minibatch in self._minibatches(order, len(batch.length)):
-                trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
+                trained, step_metrics = self._step(trained, inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
@@ -383,14 +407,18 @@ class Learner:
             "samples": float(drawn),
         }
 
+    def _credited(self, batch: Episode) -> Episode:
+        """The episodes with the rewards, and the designs, whose running statistics they are compared with."""
+        return batch
+
     def _baseline(
         self, prepared: Prepared, energy: jax.Array, rewards: np.ndarray, statistics: ppo.RewardStatistics
     ) -> tuple[np.ndarray, Regression]:
         """The baseline's predictions before each step, float32 [B, T]; and the baseline with these episodes learned."""
         batch = prepared.batch
         actions, lengths = np.maximum(batch.actions, 0), put(batch.length, replicated(self._mesh))
-        features = self._history(self._inputs, self._wire_shares, prepared.observation, energy, actions, lengths)
-        macros = np.asarray(self._network.inputs.macros)
+        inputs, shares, macros = prepared.designs
+        features = self._history(inputs, shares, prepared.observation, energy, actions, lengths)
         unit = statistics.deviation / self.state.reward_statistics.deviation
         return predicted(self.state.baseline, np.asarray(features), rewards, batch, macros=macros, unit=unit)
 
@@ -400,14 +428,16 @@ class Learner:
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         ones, weights = np.ones_like(goals.advantages), np.zeros_like(goals.advantages)
         samples = Samples(actions, batch.log_probabilities, ones, goals.advantages, weights)
-        flat = put(jax.tree.map(_joined, samples), replicated(self._mesh))
+        flat = put(jax.tree.map(joined, samples), replicated(self._mesh))
         return IterationData(prepared.observation, flat, energy)
 
-    def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
+    def _with_proximal(
+        self, trained: Trained, inputs: GraphInputs, data: IterationData, batch: Episode, used: np.ndarray
+    ) -> IterationData:
         """The data with the present policy's ratios for those samples of `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
         for minibatch in self._minibatches(stale, len(batch.length), whole=True):
-            data = self._proximal(trained.params, self._inputs, data, minibatch)
+            data = self._proximal(trained.params, inputs, data, minibatch)
         return data
 
     def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:
@@ -416,21 +446,12 @@ class Learner:
         found = ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
         return put(found, split_over(self._mesh, 1))
 
-    def _traced_step(
-        self,
-        trained: Trained,
-        inputs: GraphInputs,
-        data: IterationData,
-        minibatch: Minibatch,
-        coefficients: Coefficients,
-        rates: Rates,
-    ) -> tuple[Trained, StepMetrics]:
+    def _traced_step(self, trained: Trained, *arguments: Any) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        step = functools.partial(ppo.gradient_step, self._network, self._optimiser)
-        return step(trained, inputs, data, minibatch, coefficients, rates)
+        return ppo.gradient_step(self._network, self._optimiser, trained, *arguments)
 
 
-def _joined(array: np.ndarray) -> np.ndarray:
+def joined(array: np.ndarray) -> np.ndarray:
     """[B, T, …] → [S, …], without a copy."""
     return array.reshape(-1, *array.shape[2:])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.config import TrainConfig
+from placement.engine.drawn_designs import DrawnDesigns
 from placement.episode import Episode
 from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
@@ -30,11 +31,13 @@ class Setup:
     """What a runtime builds the learner from.
 
     Attributes:
+        designs: that the policy is evaluated on.
         agent: picks the evaluations' actions.
         learner: the learner's class.
         initial: parameters that a new run begins with; None: random ones.
         supervisor: of the actors in this process.
         hosts: the learner hosts, of which this process is one.
+        drawn: that episodes come from; None: from `designs`.
     """
 
     config: TrainConfig
@@ -47,6 +50,7 @@ class Setup:
     interruption: Interruption
     supervisor: Supervisor = dataclasses.field(default_factory=Supervisor)
     hosts: Hosts = dataclasses.field(default_factory=Hosts)
+    drawn: DrawnDesigns | None = None
 
 
 class Connections(NamedTuple):
@@ -82,7 +86,7 @@ def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters],
     CheckpointError.
     """
     config, designs, folder = setup.config, setup.designs, working_folder(setup.config.run_dir)
-    learner = make_learner(config, designs, setup.learner, setup.hosts)
+    learner = make_learner(config, designs if setup.drawn is None else setup.drawn, setup.learner, setup.hosts)
     best = BestTracker(designs, config.env.cost.weights())
     counters, initial, note = setup.saver.restore(learner, best), setup.initial, setup.progress.note
     if counters.iteration:

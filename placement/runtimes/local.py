@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from placement.config import TrainConfig
+from placement.config import EPISODES_PER_DESIGN, TrainConfig
+from placement.engine.drawn_designs import DrawnDesigns
 from placement.engine.pool import make_pool
 from placement.modelcache.store import MemoryStore
-from placement.netlist.design import Design
+from placement.netlist.generators.synthetic import SyntheticDesigns
 from placement.policy.agent import Agent
 from placement.policy.features import FLOAT32, product_dtype
+from placement.ppo.drawn_learner import DrawnLearner
 from placement.ppo.learner import Learner
 from placement.replay.in_process import make_replay
 from placement.runtimes.components import Connections, Setup, build_loop
 from placement.training import run_folder
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule, batches_for
 from placement.training.checkpoint import Saver
+from placement.training.drawn_actor import DrawnActor, DrawnEnvironments
 from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.learner_loop import complete, finished
 from placement.training.metrics import TrainingProgress, make_progress
@@ -58,14 +59,26 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
             if done is not None:
                 return done
             keep_compilations()
-            agent = Agent(config.policy, designs)
-            return _train(Setup(config, designs, agent, Learner, saver, initial, shown, interruption))
+            agent, drawn = Agent(config.policy, designs), _drawn_designs(config)
+            learner = Learner if drawn is None else DrawnLearner
+            return _train(Setup(config, designs, agent, learner, saver, initial, shown, interruption, drawn=drawn))
+
+
+def _drawn_designs(config: TrainConfig) -> DrawnDesigns | None:
+    """Where designs are drawn, those of the run; those that episodes under way are of stay in memory."""
+    if config.drawn is None:
+        return None
+    waiting = 3 * config.ppo.episodes_per_iteration + config.replay.capacity
+    played = 2 * config.runtime.actors * config.runtime.envs_per_actor
+    distribution = SyntheticDesigns(macros=config.drawn, seed=config.seed)
+    return DrawnDesigns(distribution, config.env, kept=(waiting + played) // EPISODES_PER_DESIGN)
 
 
 def _train(setup: Setup) -> Run:
-    config, designs, supervisor = setup.config, setup.designs, setup.supervisor
+    config, supervisor, drawn = setup.config, setup.supervisor, setup.drawn
     store = MemoryStore()
-    replay = make_replay(config.replay, steps=run_folder.steps(designs), designs=len(designs))
+    steps = run_folder.steps(setup.designs) if drawn is None else drawn.shape[2]
+    replay = make_replay(config.replay, steps=steps, designs=len(setup.designs if drawn is None else drawn))
     supervisor.on_stop(store.close)
     supervisor.on_stop(replay.close)
     loop = build_loop(setup, lambda *_: Connections(replay, store, config.runtime.evaluate_every))
@@ -81,9 +94,9 @@ def _train(setup: Setup) -> Run:
         inference = _inference(config, setup.agent, supervisor)
         context = ActorContext(inference, schedule, store, replay, loop.components.best)
         for number in range(config.runtime.actors):
-            actor = _actor(config, designs, context, number, first=iteration)
+            actor = _actor(setup, context, number, first=iteration)
             supervisor.start(f"actor {number}", actor.run)
-    return complete(loop, flips=config.flips)
+    return complete(loop, flips=config.flips and config.drawn is None)
 
 
 def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inference:
@@ -96,16 +109,17 @@ def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inf
     return central
 
 
-def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext, number: int, *, first: int) -> Actor:
-    """An actor with a pool of its own; `first` is the iteration that its first episodes are for."""
-    envs = config.runtime.envs_per_actor
+def _actor(setup: Setup, context: ActorContext, number: int, *, first: int) -> Actor:
+    """An actor with environments of its own; `first` is the iteration that its first episodes are for."""
+    config, designs = setup.config, setup.designs
+    envs, threads = config.runtime.envs_per_actor, config.runtime.env_threads
     compact = product_dtype(config.policy) != FLOAT32
-    pool = make_pool(designs, envs, config=config.env, num_threads=config.runtime.env_threads, compact_maps=compact)
-    return Actor(
-        number,
-        context,
-        pool,
-        key=role_key(config.seed, SeedRole.ACTOR, number),
-        count=first * config.ppo.episodes_per_iteration,  # above any count that was learned from
-        batches=batches_for(envs),
-    )
+    key = role_key(config.seed, SeedRole.ACTOR, number)
+    count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
+    if setup.drawn is not None:
+        electrostatic = config.policy.electrostatic_bias != 0
+        drawn = DrawnEnvironments(setup.drawn, config.env, envs, threads, compact, electrostatic, config.runtime.actors)
+        # Nobody asks for the best placement of a design that was drawn.
+        return DrawnActor(number, context._replace(best=None), drawn, setup.agent, key=key, count=count)
+    pool = make_pool(designs, envs, config=config.env, num_threads=threads, compact_maps=compact)
+    return Actor(number, context, pool, key=key, count=count, batches=batches_for(envs))

@@ -8,8 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig, build
-from placement.netlist.load import data_folder, find, load
-from placement.training.run_folder import Run, default_run_dir, plain, working_folder
+from placement.netlist.load import data_folder
+from placement.training.run_folder import (
+    Run,
+    check_designs,
+    default_run_dir,
+    default_settings,
+    named_designs,
+    working_folder,
+)
 
 if TYPE_CHECKING:
     from placement.training.metrics import TrainingProgress
@@ -97,8 +104,7 @@ def store_defaults() -> None:
     """Gives Hydra the defaults of the dataclasses, on which the files in configs/ build."""
     from hydra.core.config_store import ConfigStore
 
-    defaults = plain(TrainConfig(design=("any",), run_dir="any")) | DEFAULTS
-    ConfigStore.instance().store(name="defaults", node=defaults)
+    ConfigStore.instance().store(name="defaults", node=default_settings() | DEFAULTS)
 
 
 def _set(values: dict[str, Any], key: str, value: Any) -> None:
@@ -119,8 +125,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
     Without `progress` it shows a live table on a terminal, plain lines elsewhere. Raises what the runtimes' `run`
     raise, StorageError where object storage does not answer, and TrackingError where the tracker rejects the run.
     """
-    for name in config.design:
-        find(name)  # before JAX is imported, which takes seconds
+    check_designs(config)  # before JAX is imported, which takes seconds
     from placement.report.run_report import write_report
     from placement.training.stored_run import refresh, stored
     from placement.training.tracking import tracked
@@ -138,5 +143,6 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
             result = local.run(config, progress=progress)
         drawn = result.already_complete and (result.folder / REPORT_NAME).exists()
         if not result.interrupted and not drawn:
-            write_report(result.folder, [load(name) for name in config.design], weights=config.env.cost.weights())
+            shown = [] if config.drawn else named_designs(config)
+            write_report(result.folder, shown, weights=config.env.cost.weights())
     return result

@@ -10,10 +10,8 @@ Axis legend: E episodes, T macros to place.
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from placement.episode import Episode, MalformedEpisode, Schema
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
-from placement.netlist.files import write_whole
+from placement.netlist.files import read_npz, write_npz, write_whole
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 
@@ -69,9 +67,7 @@ class EpisodeDataset:
         root.mkdir(parents=True, exist_ok=True)
         (root / ABOUT_NAME).unlink(missing_ok=True)  # what is read is of one data set, or none
         save(root / DESIGN_NAME, self.design)
-        data = io.BytesIO()
-        np.savez_compressed(data, **self.episodes._asdict())
-        write_whole(root / EPISODES_NAME, data.getvalue())
+        write_npz(root / EPISODES_NAME, self.episodes._asdict())
         about = {"version": VERSION, "env": dataclasses.asdict(self.env), "origin": dict(self.origin)}
         write_whole(root / ABOUT_NAME, json.dumps(about, indent=2) + "\n")
 
@@ -88,13 +84,13 @@ def read_episodes(folder: FilePath) -> EpisodeDataset:
         if about["version"] != VERSION:
             raise DesignError(f"{root / ABOUT_NAME}: version {about['version']}, this program reads {VERSION}")
         env = build(EnvConfig, about["env"])
-        with np.load(io.BytesIO((root / EPISODES_NAME).read_bytes()), allow_pickle=False) as arrays:
-            episodes = Episode(*(arrays[name] for name in Episode._fields))
+        arrays = read_npz(root / EPISODES_NAME, "episodes")
+        episodes = Episode(*(arrays[name] for name in Episode._fields))
         design = ready(load(root / DESIGN_NAME)).with_actions(env.action_scale, off_grid=env.off_grid)
         schema = Schema(len(design.placing_order), designs=1)
         for index in range(len(episodes.length)):
             schema.check(Episode(*(field[index] for field in episodes)))
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, ConfigError, MalformedEpisode) as error:
+    except (OSError, ValueError, KeyError, TypeError, ConfigError, MalformedEpisode) as error:
         if isinstance(error, DesignError):
             raise
         raise DesignError(f"{root}: is no data set of episodes: {error}") from None

@@ -66,10 +66,13 @@ class LearnerComponents:
 
 
 class LearnerLoop:
-    """The learner's loop, starting from `counters`; `state` is consistent, and may be saved at any time."""
+    """The learner's loop of a run with the settings `config`, starting from `counters`.
+
+    `state` is consistent, and may be saved at any time.
+    """
 
     def __init__(self, config: TrainConfig, components: LearnerComponents, folder: Path, counters: Counters) -> None:
-        self._config, self.components, self.folder = config, components, folder
+        self.config, self.components, self.folder = config, components, folder
         self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
         self._good = self.state  # the newest one after an iteration that learned something
@@ -80,10 +83,10 @@ class LearnerLoop:
     @property
     def settings(self) -> dict[str, Any]:
         """The run's settings by their dotted names."""
-        return dotted(plain(self._config))
+        return dotted(plain(self.config))
 
     def done(self) -> bool:
-        return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
+        return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self.config)
 
     def run(self, metrics: MetricsWriter) -> None:
         """Iterates until done; raises Interrupted, DiskFull, Diverged, WorkerFailed or ReplayTimeout.
@@ -91,7 +94,7 @@ class LearnerLoop:
         After Diverged `state` is the last good one.
         """
         roles, every = self.components, self.components.evaluate_every
-        share = self._config.ppo.episodes_per_iteration // roles.hosts.count
+        share = self.config.ppo.episodes_per_iteration // roles.hosts.count
         done = self.done()
         if not done:
             roles.progress.note("compiling the policy and playing the first episodes …")
@@ -112,17 +115,17 @@ class LearnerLoop:
                 with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
-                if done or (every and iteration % every == 0):
+                if (done or (every and iteration % every == 0)) and self.config.drawn is None:
                     with checked_space(metrics.path):
                         metrics.add_pictures(iteration, roles.best.pictures())
                 roles.progress.iteration(row)
-                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped):
+                if done or (iteration % self.config.runtime.checkpoint_every == 0 and not self._skipped):
                     self.save()
 
     def _note_done(self) -> bool:
         """Whether the run is done; its checkpoint and its last row say so, although the clock runs on after this."""
         counters = dataclasses.replace(self.state.counters, seconds=self._seconds())
-        done = counters.done(self._config)
+        done = counters.done(self.config)
         if done:
             self.state = dataclasses.replace(self.state, counters=counters)
         return done
@@ -140,7 +143,7 @@ class LearnerLoop:
 
     def _watch_dead_ends(self, row: Mapping[str, float]) -> None:
         """Suggests once what to try where no episode ever places all macros."""
-        all_lost = row["dead_ends"] == self._config.ppo.episodes_per_iteration
+        all_lost = row["dead_ends"] == self.config.ppo.episodes_per_iteration
         self._lost = self._lost + 1 if all_lost else 0
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
             self.components.progress.note(
@@ -171,7 +174,7 @@ class LearnerLoop:
         elapsed = time.monotonic() - start
         return {
             **dataclasses.asdict(counters),
-            **episode_metrics(episodes, version=before.iteration),
+            **episode_metrics(episodes, version=before.iteration, by_design=self.config.drawn is None),
             "episodes_per_second": len(episodes) / elapsed,
             "steps_per_second": steps / elapsed,
             "infeed_wait_seconds": received - start,
@@ -195,7 +198,7 @@ class LearnerLoop:
         self.state = new
 
     def _diverged(self, what: str) -> Diverged:
-        good, ppo = self.state.counters.iteration, self._config.ppo
+        good, ppo = self.state.counters.iteration, self.config.ppo
         return Diverged(
             f"training has broken down: {what}. The newest checkpoint is the last good one: "
             f"{self.folder / CHECKPOINTS_NAME / str(good)}. To resume from it, give run_dir={self.folder} and a lower "
@@ -205,7 +208,7 @@ class LearnerLoop:
 
     def _next(self, pipeline: InputPipeline) -> Batch:
         try:
-            return pipeline.next(timeout=self._config.replay.timeout)
+            return pipeline.next(timeout=self.config.replay.timeout)
         except ReplayClosed:
             if self.components.interruption.requested.is_set():
                 raise Interrupted from None
@@ -232,7 +235,7 @@ class LearnerLoop:
 
     def _elapsed(self) -> float:
         """Share of the time limit that has passed; 0 without one."""
-        minutes = self._config.runtime.minutes
+        minutes = self.config.runtime.minutes
         return min(self._seconds() / (60 * minutes), 1.0) if minutes else 0.0
 
     def _seconds(self) -> float:
@@ -252,9 +255,10 @@ def finished(
     best.write(folder, iteration=counters.iteration)
     run = _run(folder, counters, best, already_complete=True)
     limit = "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes"
-    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}"
-    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}; raise {limit} to continue")
-    if config.flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
+    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}; " if config.drawn is None else ""
+    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}raise {limit} to continue")
+    flips = config.flips and config.drawn is None
+    if flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
         _flip(run, best, note)
     note(f"run folder: {folder}")
     return run
@@ -284,7 +288,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
     run = loop.result(interrupted=interrupted)
     if interrupted:
         note(f"stopped after iteration {run.iterations} with a checkpoint: the same command resumes from there")
-    for found in _listed(run, best):
+    for found in _listed(run, best) if loop.config.drawn is None else ():
         note(f"best placement: {found}")
     if flips and not interrupted:
         _flip(run, best, note)

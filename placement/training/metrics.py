@@ -54,11 +54,11 @@ def tag(column: str) -> str:
     return f"{section}/{column.removeprefix('learner_') if section == 'ppo' else column}"
 
 
-def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
+def episode_metrics(episodes: Sequence[Episode], *, version: int, by_design: bool = True) -> dict[str, float]:
     """Measures of an iteration's episodes: costs (of those that placed every macro), dead ends, staleness.
 
-    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings. `version` is
-    that of the parameters at the beginning of the iteration.
+    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings, if `by_design`.
+    `version` is that of the parameters at the beginning of the iteration.
     """
     costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
     row: dict[str, float] = {"reward_mean": float(np.mean([episode.reward for episode in episodes]))}
@@ -68,7 +68,7 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
         row[f"{name}_mean"], row[f"{name}_std"] = float(values.mean()), float(values.std())
         row[f"{name}_best"] = float(values.min())
     designs = np.array([int(episode.design) for episode in episodes])
-    for which in np.unique(designs) if designs.any() else ():
+    for which in np.unique(designs) if by_design and designs.any() else ():
         mine = [one.costs[4] for one in episodes if one.design == which and not one.dead_end]
         row[f"design{which}_cost_mean"] = float(np.mean(mine)) if mine else math.nan
     staleness = version - np.array([episode.version for episode in episodes])

@@ -23,7 +23,8 @@ from typing import Any
 from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import check_output_folder, write_whole
-from placement.netlist.load import load
+from placement.netlist.generators.synthetic import SyntheticDesigns
+from placement.netlist.load import find, load
 
 PACKAGES = (
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
@@ -39,6 +40,8 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
+VALIDATION_DESIGNS = 16
+"""Designs on which a run is evaluated whose own designs are drawn: the same for all seeds."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -73,7 +76,7 @@ class Run:
         path = self.folder / BEST_NAME
         best = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         found = {}
-        for design in map(load, read_settings(self.folder, key="folder").design):
+        for design in named_designs(read_settings(self.folder, key="folder")):
             if design.name in best:
                 file = self.folder / best[design.name]["file"]
                 found[design.name] = read_placement(file, design.netlist, located=design.initial)[1]
@@ -108,18 +111,36 @@ def _short_name(design: str) -> str:
     path = Path(design)
     if path.name.startswith("netlist.pb.txt") and path.parent.name:
         return path.parent.name
-    return path.name.removesuffix(".gz").removesuffix(".pb.txt") or "design"
+    return path.name.removesuffix(".gz").removesuffix(".pb.txt").replace(":", "-") or "design"
+
+
+def named_designs(config: TrainConfig) -> list[Design]:
+    """The run's designs as they are on disk; where they are drawn, those of the distribution's validation split.
+
+    Raises DesignError.
+    """
+    if config.drawn is None:
+        return [load(name) for name in config.design]
+    validation = SyntheticDesigns(macros=config.drawn, split="validation")
+    return [validation[number] for number in range(VALIDATION_DESIGNS)]
+
+
+def check_designs(config: TrainConfig) -> None:
+    """Raises DesignError where there is no design of a name."""
+    for name in config.design if config.drawn is None else ():
+        find(name)
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their grid of actions, in their preferred orientations; raises DesignError.
+    """As `named_designs`, with their grid of actions, in their preferred orientations.
 
-    ConfigError: two designs have the same name.
+    Raises DesignError, and ConfigError where two designs have the same name.
     """
     from placement.netlist.feasibility import ready
 
     env = config.env
-    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
+    found = named_designs(config)
+    designs = [ready(design).with_actions(env.action_scale, off_grid=env.off_grid) for design in found]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: designs must have different names")
     return designs
@@ -190,7 +211,7 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
 
 def check_names(run: Path, settings: Mapping[str, Any]) -> None:
     """Raises ConfigError where a run's nested settings have names that no longer exist, with what can be done."""
-    known = dotted(_defaults())
+    known = dotted(default_settings())
     gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
     if gone:
         raise ConfigError(
@@ -209,7 +230,7 @@ def _writer(run: Path) -> str:
         return "another version"
 
 
-def _defaults() -> dict[str, Any]:
+def default_settings() -> dict[str, Any]:
     """All settings of a run as nested dictionaries, with their defaults."""
     return plain(TrainConfig(design=("any",), run_dir="any"))
 
@@ -253,7 +274,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     """
     check_names(folder, saved["settings"])
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in dotted(_defaults()).items() if key in now} | dotted(saved["settings"])
+    before = {key: value for key, value in dotted(default_settings()).items() if key in now} | dotted(saved["settings"])
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

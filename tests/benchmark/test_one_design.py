@@ -55,8 +55,10 @@ def test_placers_and_placements_in_one_table(tmp_path: Path, capsys: pytest.Capt
     optimum = f"the best={TOY / 'optimum.plc'}"
     assert call("toy6", tmp_path, *words, "--placements", optimum, str(TOY / "initial.plc")) == 0
     told = capsys.readouterr().out
-    heading = next(line for line in told.splitlines() if "placer" in line)
-    assert heading.index("chip cost") < heading.index("wirelength, µm") < heading.index("above the least")
+    heading, _, *lines = (line for line in told[told.index(" placer") :].splitlines())
+    assert heading.split()[1:] == ["copy@60", "initial", "supplied", "the", "best"]
+    scores = [line.strip().partition("  ")[0] for line in lines]
+    assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the least"]
     design, best = load("toy6"), load("toy6", TOY / "optimum.plc")
     found = result_of(tmp_path, "the-best")
     assert found["scores"]["chip_cost"] == cost(design, best.initial).total

@@ -217,7 +217,7 @@ def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF)
-    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_file=tmp_path / "a.def"))
+    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_=tmp_path / "a.def"))
     assert opened == ["a.lef", "a.def"]
     assert (chip.def_data, chip.positions_data) == (DEF.encode(), None)
     assert [source.sha256 for source in chip.flat.sources] == [

@@ -83,6 +83,16 @@ def test_episodes_of_other_lengths_and_designs_stay_apart() -> None:
     assert state.gram.shape == (3, SEGMENTS, 3, 3)
 
 
+def test_designs_may_share_their_weights() -> None:
+    """What is learned of designs together is the sum of what is learned of each, about its own means."""
+    features, rewards, lengths = _drawn(np.random.default_rng(1))
+    batch, macros = _of(np.arange(48) % 2, lengths), np.array([16, 16])
+    _, apart = predicted(no_episodes(2, 3), features, rewards, batch, macros=macros, unit=np.ones(2))
+    _, together = predicted(no_episodes(1, 3), features, rewards, batch, macros=macros, unit=np.ones(1))
+    for shared, own in zip(together, apart, strict=True):
+        np.testing.assert_allclose(shared[0], own.sum(axis=0), rtol=1e-5)
+
+
 @pytest.fixture(scope="module")
 def designs() -> list[Design]:
     return [random_design(2, hard=6, soft=3, ports=3, nets=20, canvas=square_canvas(6, 5))]
@@ -101,8 +111,8 @@ def learner(designs: list[Design]) -> Learner:
 def _features(learner: Learner, episodes: list[Episode]) -> np.ndarray:
     prepared = learner.prepare(episodes)
     lengths, actions = prepared.batch.length, np.maximum(prepared.batch.actions, 0)
-    energy = learner._energies(learner._inputs, prepared.observation, lengths)
-    given = (learner._inputs, learner._wire_shares, prepared.observation, energy, actions, lengths)
+    energy = learner._energies(prepared.designs.inputs, prepared.observation, lengths)
+    given = (*prepared.designs[:2], prepared.observation, energy, actions, lengths)
     return np.asarray(learner._history(*given))
 
 

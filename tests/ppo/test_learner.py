@@ -56,7 +56,7 @@ def _goals(learner: Learner, before: LearnerState, episodes: list[Episode]) -> p
     learner.state = before
     prepared = learner.prepare(episodes)
     rewards = ppo.normalised_rewards(after.reward_statistics, prepared.batch)
-    energy = learner._energies(learner._inputs, prepared.observation, prepared.batch.length)
+    energy = learner._energies(prepared.designs.inputs, prepared.observation, prepared.batch.length)
     values, _ = learner._baseline(prepared, energy, rewards, after.reward_statistics)
     return ppo.targets(prepared.batch, rewards, values, decay=PPO.gae_lambda)
 

@@ -37,7 +37,7 @@ from placement.netlist.load import load
 from placement.replay import in_process
 from placement.runtimes import components, local
 from placement.runtimes.ray import driver
-from placement.training import actor, learner_loop
+from placement.training import actor, learner_loop, run_folder
 from placement.training.checkpoint import read_parameters
 from placement.training.metrics import MetricsWriter
 from placement.utils.disk import DiskFull
@@ -80,6 +80,7 @@ class Shown:
 def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "Agent", FakeAgent)
     monkeypatch.setattr(local, "Learner", FakeLearner)
+    monkeypatch.setattr(local, "DrawnLearner", FakeLearner)
     monkeypatch.setattr(local, "keep_compilations", lambda: None)
 
 
@@ -312,6 +313,7 @@ def test_a_signal_while_learning_saves_what_was_learned(
     assert not [one.name for one in threading.enumerate() if one.name.startswith(("actor", "central"))]
     assert any("same command" in note for note in shown.notes)
     monkeypatch.setattr(local, "Learner", FakeLearner)
+    monkeypatch.setattr(local, "DrawnLearner", FakeLearner)
     result, _ = _run(_config(tmp_path))
     assert not result.interrupted and _iterations(tmp_path) == [1, 2, 3, 4]
 
@@ -458,3 +460,26 @@ def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
     assert len(told) == 1 and "env.action_scale=2" in told[0]
     _, shown = _run(_config(tmp_path / "finer", design=(str(folder),), iterations=7, env=EnvConfig(action_scale=4)))
     assert not any("found space" in note for note in shown.notes)
+
+
+def test_drawn_designs_are_trained_on_and_others_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two starts learn from the designs that one start learns from, four episodes of each, and from none twice."""
+    monkeypatch.setattr(run_folder, "VALIDATION_DESIGNS", 2)
+    seen: list[int] = []
+
+    class Watched(FakeLearner):
+        def learn(self, episodes: Any, **options: Any) -> dict[str, float]:
+            seen.extend(int(episode.design) for episode in episodes)
+            return super().learn(episodes, **options)
+
+    monkeypatch.setattr(local, "DrawnLearner", Watched)
+    config = _config(tmp_path, iterations=2, design=("synthetic:3-4",))
+    _run(config)
+    result, shown = _run(dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, iterations=4)))
+    assert seen == [number for number in range(8) for _ in range(4)]
+    assert (result.iterations, result.episodes) == (4, 32)
+    rows = _rows(tmp_path)
+    assert [bool(row["greedy_cost"]) for row in rows] == [False, True, False, True]
+    assert not any(column.startswith("design") for column in rows[0])
+    assert list(result.placements()) == ["validation_0_0", "validation_0_1"]
+    assert not any("best placement" in note for note in shown.notes)

@@ -34,6 +34,10 @@ class FakeAgent:
         """Parameters of version 0."""
         return {"version": np.array(0, np.int32)}
 
+    def on(self, inputs: Any) -> FakeAgent:
+        """Itself: it looks at no design."""
+        return self
+
     def embed(self, params: dict[str, np.ndarray]) -> int:
         """The version, which `act` checks against its parameters."""
         self.embedded.append(int(params["version"]))

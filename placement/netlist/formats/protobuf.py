@@ -12,7 +12,6 @@ Axis legend: T text nodes (macros, their pins, ports, cells, in file order), N n
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import os
 from collections import Counter
@@ -26,7 +25,7 @@ import numpy as np
 from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
-from placement.netlist.files import SourceFile, decoded, read_bytes, write_whole
+from placement.netlist.files import SourceFile, decoded, packed, read_bytes, write_whole
 from placement.netlist.formats.protobuf_text import TextParser
 
 SOFT_MACRO_PREFIX = "Grp"
@@ -204,8 +203,7 @@ def write_netlist(path: str | os.PathLike[str], netlist: Netlist, placement: Pla
             pin that drives two nets, a soft macro whose name does not begin with `Grp`, a name used twice.
         OSError: the folder does not exist or cannot be written.
     """
-    data = netlist_text(netlist, placement).encode("utf-8")
-    write_whole(path, gzip.compress(data, 9, mtime=0) if Path(path).name.endswith(".gz") else data)
+    write_whole(path, packed(Path(path).name, netlist_text(netlist, placement), level=9))
 
 
 def netlist_text(netlist: Netlist, placement: Placement | None = None) -> str:

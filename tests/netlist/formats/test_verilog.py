@@ -221,9 +221,9 @@ def test_a_floorplan_of_another_netlist_is_rejected(tmp_path: Path) -> None:
     ("files", "message"),
     [
         ({"verilog": ["a.v"]}, "verilog needs a floorplan"),
-        ({"verilog": ["a.v"], "def_file": "a.def"}, "verilog needs a floorplan"),
+        ({"verilog": ["a.v"], "def_": "a.def"}, "verilog needs a floorplan"),
         ({"verilog": ["a.v"], "bookshelf": "a.aux"}, "verilog and bookshelf are two netlists"),
-        ({"verilog": ["a.v"], "protobuf": "a.pb", "def_file": "a.def"}, "verilog and protobuf are two netlists"),
+        ({"verilog": ["a.v"], "protobuf": "a.pb", "def_": "a.def"}, "verilog and protobuf are two netlists"),
     ],
 )
 def test_files_that_make_no_chip(files: dict[str, object], message: str) -> None:

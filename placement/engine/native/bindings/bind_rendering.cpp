@@ -106,9 +106,14 @@ void bind_rendering(nb::module_& m) {
 
   nb::class_<PlanList>(m, "EpisodeRenderer", "Plays episodes again; see placement.engine.rendering.")
       .def("__init__",
-           [](PlanList* self, const std::vector<std::shared_ptr<Design>>& designs) {
-             new (self) PlanList(std::vector<std::shared_ptr<const Design>>(designs.begin(), designs.end()));
-           })
+           [](PlanList* self, const std::vector<std::shared_ptr<Design>>& designs,
+              const std::tuple<int, int, int>& drawn_shape) {
+             const auto [rows, columns, steps] = drawn_shape;
+             PlanList plans(std::vector<std::shared_ptr<const Design>>(designs.begin(), designs.end()));
+             plans.grow_to({rows, columns, steps});
+             new (self) PlanList(std::move(plans));
+           },
+           "designs"_a, "drawn_shape"_a = std::make_tuple(0, 0, 0))
       .def_prop_ro("shape",
                    [](const PlanList& self) { return std::make_tuple(self.shape.rows, self.shape.columns, self.shape.steps); })
       .def("render", &render<float>, "design_index"_a, "actions"_a, "lengths"_a, "design"_a,

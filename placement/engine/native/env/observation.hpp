@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +28,16 @@ struct ObservationShape {
     rows = std::max(rows, plan.canvas.rows);
     columns = std::max(columns, plan.canvas.columns);
     steps = std::max(steps, plan.steps());
+  }
+  // Throws std::invalid_argument where a design does not fit in.
+  void require(const EpisodePlan& plan) const {
+    if (plan.canvas.rows <= rows && plan.canvas.columns <= columns && plan.steps() <= steps) return;
+    const auto described = [](int rows_, int columns_, int steps_) {
+      return std::to_string(rows_) + " rows, " + std::to_string(columns_) + " columns and " + std::to_string(steps_) +
+             " macros";
+    };
+    throw std::invalid_argument("a design of " + described(plan.canvas.rows, plan.canvas.columns, plan.steps()) +
+                                " was drawn; the bounds are " + described(rows, columns, steps));
   }
 };
 
@@ -164,6 +176,14 @@ struct PlanList {
       }
       shape.include(*plans.back());
     }
+  }
+
+  // Makes observations of a given shape, which every design must fit into; one of no rows changes nothing. Throws
+  // std::invalid_argument.
+  void grow_to(const ObservationShape& wanted) {
+    if (wanted.rows == 0) return;
+    for (const auto& plan : plans) wanted.require(*plan);
+    shape = wanted;
   }
 
   std::vector<std::shared_ptr<const EpisodePlan>> plans;

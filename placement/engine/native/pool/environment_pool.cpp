@@ -43,22 +43,8 @@ int checked_threads(int threads, int environments) {
   return threads == 0 ? std::min(cores(), environments) : std::min(threads, environments);
 }
 
-// Throws std::invalid_argument where a design does not fit into observations of this shape.
-void check_fits(const EpisodePlan& plan, const ObservationShape& shape) {
-  const auto described = [](int rows, int columns, int steps) {
-    return std::to_string(rows) + " rows, " + std::to_string(columns) + " columns and " + std::to_string(steps) + " macros";
-  };
-  if (plan.canvas.rows > shape.rows || plan.canvas.columns > shape.columns || plan.steps() > shape.steps) {
-    throw std::invalid_argument("a design of " + described(plan.canvas.rows, plan.canvas.columns, plan.steps()) +
-                                " was drawn; the bounds are " + described(shape.rows, shape.columns, shape.steps));
-  }
-}
-
 PlanList prepared(PlanList designs, const PoolOptions& options) {
-  if (options.episodes_per_design > 0) {
-    for (const auto& plan : designs.plans) check_fits(*plan, options.drawn_shape);
-    designs.shape = options.drawn_shape;
-  }
+  designs.grow_to(options.drawn_shape);
   designs.shape.compact = options.compact_maps;
   return designs;
 }
@@ -383,7 +369,7 @@ DesignSupply& EnvironmentPool::supply() {
 
 void EnvironmentPool::bring_design(int env_id, int number, const std::shared_ptr<const Design>& design) {
   DrawnDesign drawn{number, playable_plan(design), std::make_unique<EpisodeScorer>(design, environment_config_)};
-  check_fits(*drawn.plan, shape());
+  shape().require(*drawn.plan);
   supply().bring(env_id, std::move(drawn));
 }
 

@@ -64,7 +64,7 @@ struct PoolOptions {
   std::uint64_t seed = 0;
   bool compact_maps = false;       // batches hold the maps as bfloat16
   int episodes_per_design = 0;     // where designs are drawn; 0: they are not
-  ObservationShape drawn_shape;    // where designs are drawn: what any of them fits into
+  ObservationShape drawn_shape;    // what any drawn design fits into; by default the shape is that of `designs`
 };
 
 class EnvironmentPool {

@@ -58,10 +58,11 @@ function histogram({ endpoints, histogram: { edges, counts } }) {
   return picture;
 }
 
-// The colour of a hard macro by its worst slack, from that of macros to that of what is illegal; null: it has none.
+// The colour of a hard macro by its worst slack, from that of macros towards that of what is illegal, whose hatching can
+// still be seen on it; null: it has none.
 export function slackColour(colours, { macros, worst }, node) {
   const slack = macros[node];
-  return slack === undefined ? null : between(colours.hard, colours.illegal, slack < 0 ? slack / worst : 0);
+  return slack === undefined ? null : between(colours.hard, colours.illegal, slack < 0 ? (0.8 * slack) / worst : 0);
 }
 
 // The worst paths from pin to pin, the worst of them above the others.

@@ -1,0 +1,65 @@
+"""Wires of critical paths as further nets for the cell placer, so that it keeps them short.
+
+A flow's placer weighs nets by their slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). One that sees wires
+alone leaves paths late that it could have kept short, and which ones is chance: then negative slack says little about
+the macros.
+
+Times in ps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from placement.flat.timing import TimingEvaluator
+from placement.netlist.design import Netlist, Placement
+
+MOST_PATHS = 3000
+"""Endpoints, the worst, whose worst path counts."""
+MARGIN = 0.05
+"""Slack up to which a path is critical, over the shortest clock's period."""
+LATENESS = 0.05
+"""Slack below `MARGIN`, over that period, for which a path weighs 1: as much as a net of the netlist."""
+MOST_WEIGHT = 4.0
+"""Of a wire, however many paths pass it."""
+
+
+class CriticalWires:
+    """The critical wires of one or several placements of the cells.
+
+    Args:
+        timing: of the flat netlist.
+    """
+
+    def __init__(self, timing: TimingEvaluator) -> None:
+        self._timing = timing
+        self._period = min(clock.period for clock in timing.timing.constraints.clocks)
+        self._weight: dict[tuple[int, int], float] = {}  # by driver and driven pin
+
+    def add(self, placement: Placement) -> float:
+        """Adds the weights of all critical paths of a placement with all cells to those of their wires.
+
+        Returns the negative slack of these paths together, at most 0. Raises DesignError where a node has no position.
+        """
+        found = self._timing.path_wires(placement, paths=MOST_PATHS)
+        for slack, wires in found:
+            weight = max(0.0, (MARGIN - slack / self._period) / LATENESS)
+            for wire in map(tuple, wires.tolist() if weight else ()):
+                self._weight[wire] = min(MOST_WEIGHT, self._weight.get(wire, 0.0) + weight)
+        return sum(min(0.0, slack) for slack, _ in found)
+
+    def netlist(self) -> Netlist:
+        """The flat netlist, and each critical wire as a net of two pins with its weight."""
+        netlist, pins, count = self._timing.flat.netlist, self._timing.timing, len(self._weight)
+        ends = np.array(list(self._weight), dtype=np.int64).reshape(-1)
+        return dataclasses.replace(
+            netlist,
+            pin_node=np.concatenate([netlist.pin_node, pins.node[ends]]),
+            pin_dx=np.concatenate([netlist.pin_dx, pins.dx[ends]]),
+            pin_dy=np.concatenate([netlist.pin_dy, pins.dy[ends]]),
+            net_weight=np.concatenate([netlist.net_weight, list(self._weight.values())]),
+            net_start=np.concatenate([netlist.net_start, netlist.net_start[-1] + 2 * np.arange(1, count + 1)]),
+            net_pins=np.concatenate([netlist.net_pins, netlist.num_pins + np.arange(2 * count)]),
+        )

@@ -1,0 +1,72 @@
+"""Critical wires as nets: which they are and what they weigh, and cells that they pull together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.flat.critical_wires import LATENESS, MARGIN, MOST_WEIGHT, CriticalWires
+from placement.flat.flat_evaluator import FlatEvaluator
+from placement.flat.timing import TimingEvaluator
+from placement.netlist.design import Netlist
+from placement.netlist.importing import import_flat
+from tests.flat.test_timing import SDC, chip
+
+PERIOD = 75.0
+
+
+def evaluator(tmp_path: Path, period: float) -> TimingEvaluator:
+    return TimingEvaluator(*chip(tmp_path, sdc=SDC.replace("period 200", f"period {period:g}")))
+
+
+def weights(critical: CriticalWires, before: Netlist) -> dict[tuple[str, str], float]:
+    """The weight of each critical wire, by the names of its cells."""
+    after = critical.netlist()
+    assert (after.net_start[: before.num_nets + 1] == before.net_start).all()
+    ends = after.pin_node[after.net_pins[before.net_start[-1] :]].reshape(-1, 2).tolist()
+    names = [(before.names[driver], before.names[driven]) for driver, driven in ends]
+    return dict(zip(names, after.net_weight[before.num_nets :].tolist(), strict=True))
+
+
+def test_a_wire_weighs_what_its_critical_paths_do(tmp_path: Path) -> None:
+    timing = evaluator(tmp_path, PERIOD)
+    flat, critical = timing.flat, CriticalWires(timing)
+    estimate = timing.evaluate(flat.placement)
+    assert critical.add(flat.placement) == pytest.approx(estimate.tns, rel=1e-5)
+    found = weights(critical, flat.netlist)
+    ends = zip(estimate.endpoint, estimate.slack_at_end, strict=True)
+    slack = {timing.timing.pin_name(pin, flat): float(one) for pin, one in ends}
+    second, ram, out = ((MARGIN - slack[end] / PERIOD) / LATENESS for end in ("second/D", "ram/D[0]", "out"))
+    assert min(second, ram) > 0 and second + ram < MOST_WEIGHT
+    assert found["first", "one"] == found["one", "two"] == pytest.approx(second + ram, rel=1e-5)
+    assert found["two", "second"] == pytest.approx(second, rel=1e-5)
+    assert found["two", "ram"] == pytest.approx(ram, rel=1e-5)
+    assert (("second", "out") in found) == (out > 0)
+    critical.add(flat.placement)
+    assert weights(critical, flat.netlist)["two", "ram"] == pytest.approx(min(2 * ram, MOST_WEIGHT), rel=1e-5)
+
+
+def test_no_wire_weighs_more_than_the_most_and_none_without_critical_paths(tmp_path: Path) -> None:
+    timing = evaluator(tmp_path, 20)
+    critical = CriticalWires(timing)
+    critical.add(timing.flat.placement)
+    assert max(weights(critical, timing.flat.netlist).values()) == MOST_WEIGHT
+    critical = CriticalWires(evaluator(tmp_path, 1000))
+    assert critical.add(timing.flat.placement) == 0 and not weights(critical, timing.flat.netlist)
+
+
+def test_they_pull_their_cells_together(tmp_path: Path) -> None:
+    timing = evaluator(tmp_path, 40)
+    flat = timing.flat
+    imported = import_flat(flat)
+    none = np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+    plain, driven = (
+        FlatEvaluator(flat, none, imported.design, timing=one).evaluate(imported.design.initial)
+        for one in (None, timing)
+    )
+    assert driven.dense.wirelength == plain.dense.wirelength  # timing does not change where dense cells begin
+    assert driven.spread.converged and driven.spread.wirelength != plain.spread.wirelength
+    slack = [timing.evaluate(one.spread.placement).tns for one in (plain, driven)]
+    assert slack[1] > slack[0]
