@@ -66,24 +66,23 @@ class Judge:
             settings=dataclasses.replace(SETTINGS, seed=seed), timing=self.timer,
         )  # fmt: skip
 
-    def cells(self, placement: Placement) -> dict[str, CellPlacement]:
-        """The legalised cells around a placement's macros."""
+    def cells(self, placement: Placement) -> dict[str, tuple[CellPlacement, int]]:
+        """The legalised cells around a placement's macros, and how many have no place."""
         spread, again = self.evaluator.shorter_spread(placement)
         return {WIRES: self._legal(spread), DRIVEN: self._legal(self.evaluator.timing_driven(spread, again))}
 
-    def _legal(self, cells: CellPlacement) -> CellPlacement:
+    def _legal(self, cells: CellPlacement) -> tuple[CellPlacement, int]:
         legal = self.evaluator.legalised(cells)
         assert legal is not None, "the design has no rows"
-        assert not legal.without_place, f"{legal.without_place} cells have no place"
-        return cells._replace(placement=legal.placement, wirelength=legal.wirelength)
+        return cells._replace(placement=legal.placement, wirelength=legal.wirelength), legal.without_place
 
-    def figures(self, cells: CellPlacement) -> dict[str, Any]:
-        """What the cells are worth; the fields of `Candidate`, and the overflow."""
+    def figures(self, cells: CellPlacement, without_place: int) -> dict[str, Any]:
+        """Figures of the cells by the names of `Candidate`, and their overflow."""
         slack = self.timer.evaluate(cells.placement, paths=0)
         resources, core = RoutingResources.of(self._design.canvas), core_of(self.flat, self._design)
         return {
             "flat_wirelength": cells.wirelength, "wns": slack.wns, "tns": slack.tns, "failing": slack.total.failing,
-            "spread": cells.converged, "without_place": 0,
+            "spread": cells.converged, "without_place": without_place,
             "beyond_tracks": wire_beyond_tracks(self._design, PlacedCells(self.flat, self.cluster, cells)),
             "overflow": route_estimate(self.flat.netlist, cells.placement, core, resources).overflow,
         }  # fmt: skip
@@ -128,12 +127,12 @@ class Bench:
                 self._set_clock(found.placement)
             ready = time.process_time()
             cells = self._judge.cells(found.placement)
-            judged = {kind: self._judge.figures(one) for kind, one in cells.items()}
+            judged = {kind: self._judge.figures(*one) for kind, one in cells.items()}
             took = {"search": searched - begun, "evaluation": time.process_time() - ready}
             if self._given.sta:
                 timing = with_scaled_sdc(self._timing, self._imported, self._out / f"{self.name}.sdc")
                 opensta = OpenSta(self._given.sta, timing, self._judge.flat)
-                for kind, one in cells.items():
+                for kind, (one, _) in cells.items():
                     judged[kind]["opensta"] = opensta.evaluate(one.placement).total.tns
             kept = {"start": found.start, "cost": found.costs.total, "moves": found.moves, **took, **judged}
             write_whole(path, json.dumps(kept) + "\n")
@@ -185,7 +184,7 @@ class Bench:
         if not path.is_file():
             placement = read_placement(placed, self.design.netlist, located=self.design.initial)[1]
             other = Judge(self._folder, self.design, self._timing, seed=1)
-            kept = {kind: other.figures(cells)["tns"] for kind, cells in other.cells(placement).items()}
+            kept = {kind: other.figures(*cells)["tns"] for kind, cells in other.cells(placement).items()}
             write_whole(path, json.dumps(kept) + "\n")
         known: dict[str, float] = json.loads(path.read_text())
         return known

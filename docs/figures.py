@@ -60,7 +60,7 @@ KEPT = {  # picture → where it is from; its data is not in the repository
     "benchmark_synthetic_profiles.png": "macro-placement benchmark page",
     "benchmark_synthetic_time_to_quality.png": "macro-placement benchmark page",
     "accelerator_curves.png": "a training of hours on an accelerator: docs/experiments/accelerator.md",
-    "ariane_curves.png": "three trainings of an hour: docs/experiments/training.md",
+    "ariane_curves.png": "three trainings with preset=ariane: docs/experiments/training.md",
     "chip_cost.svg": "drawn by hand",
     "engine.svg": "drawn by hand",
     "rule_array.svg": "drawn by hand",

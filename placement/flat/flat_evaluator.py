@@ -39,6 +39,8 @@ COMPACT_BALANCE = 1e-3
 
 TIMING_ROUNDS = 2
 """In which the wires of critical paths are weighed and the cells spread again, at most."""
+MOST_LONGER = 1.02
+"""Times the wirelength of the cells that wires alone place: rounds that are longer do not count."""
 Again = Callable[[Netlist], CellPlacement]
 """Spreads the cells from the same start for a netlist with other weights."""
 
@@ -190,8 +192,8 @@ class FlatEvaluator:
     ) -> CellPlacement:
         """Spread cells, spread again with the wires of their critical paths as further nets, until no path fails.
 
-        Of the rounds, the one with the least negative slack; the cells themselves where that is they, or there is no
-        timing. Raises DesignError where a node has no position.
+        Of the rounds that are hardly longer, the one with the least negative slack; the cells themselves where there is
+        none with less, or no timing. Raises DesignError where a node has no position.
         """
         if self._timing is None:
             return cells
@@ -204,7 +206,9 @@ class FlatEvaluator:
                 break
             last = last._replace(wirelength=half_perimeter(self.flat.netlist, last.placement))
             found.append((critical.add(last.placement), last))
-        _, best = max(found, key=lambda one: (one[1].converged, one[0]))
+        _, best = max(
+            found, key=lambda one: (one[1].converged, one[1].wirelength <= MOST_LONGER * cells.wirelength, one[0])
+        )
         return best._replace(seconds=cells.seconds + sum(one.seconds for _, one in found[1:]))
 
     def _dense(

@@ -108,6 +108,7 @@ class DrawnActor(Actor):
             drawn.envs,
             config=drawn.env,
             num_threads=drawn.threads,
+            design_of_env=np.repeat(np.arange(groups), EPISODES_PER_DESIGN).tolist(),
             compact_maps=drawn.compact_maps,
             shape=drawn.designs.shape,
         )

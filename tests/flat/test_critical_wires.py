@@ -9,8 +9,10 @@ import pytest
 
 from placement.flat.critical_wires import LATENESS, MARGIN, MOST_WEIGHT, CriticalWires
 from placement.flat.flat_evaluator import FlatEvaluator
+from placement.flat.global_placement import CellPlacement
+from placement.flat.problem import half_perimeter
 from placement.flat.timing import TimingEvaluator
-from placement.netlist.design import Netlist
+from placement.netlist.design import Netlist, Placement
 from placement.netlist.importing import import_flat
 from tests.flat.test_timing import SDC, chip
 
@@ -55,6 +57,25 @@ def test_no_wire_weighs_more_than_the_most_and_none_without_critical_paths(tmp_p
     assert max(weights(critical, timing.flat.netlist).values()) == MOST_WEIGHT
     critical = CriticalWires(evaluator(tmp_path, 1000))
     assert critical.add(timing.flat.placement) == 0 and not weights(critical, timing.flat.netlist)
+
+
+def test_a_round_counts_if_it_has_less_negative_slack_and_is_hardly_longer(tmp_path: Path) -> None:
+    timing = evaluator(tmp_path, 20)
+    flat = timing.flat
+    none = np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+    placer = FlatEvaluator(flat, none, import_flat(flat).design, timing=timing)
+    near = flat.placement.moved(flat.cells, np.full(len(flat.cells), 20.0), np.full(len(flat.cells), 10.0))
+    assert timing.evaluate(near).tns > timing.evaluate(flat.placement).tns
+
+    def chosen(before: Placement, after: Placement, longer: float) -> Placement:
+        cells = CellPlacement(half_perimeter(flat.netlist, after) / longer, 0.0, True, 1, 1.0, before)
+        found = placer.timing_driven(cells, lambda netlist: cells._replace(placement=after))
+        assert found.seconds == 3.0  # both rounds count
+        return found.placement
+
+    assert chosen(flat.placement, near, 1.01) is near
+    assert chosen(flat.placement, near, 1.03) is flat.placement
+    assert chosen(near, flat.placement, 0.5) is near
 
 
 def test_they_pull_their_cells_together(tmp_path: Path) -> None:

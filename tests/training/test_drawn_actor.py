@@ -1,0 +1,59 @@
+"""Which designs an actor draws, whatever the other actors do and wherever it begins."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import EPISODES_PER_DESIGN, EnvConfig
+from placement.engine.drawn_designs import DrawnDesigns
+from placement.episode import Episode
+from placement.modelcache.store import MemoryStore, Snapshot
+from placement.netlist.generators.synthetic import SyntheticDesigns
+from placement.replay.in_process import MemoryReplay
+from placement.training.actor import ActorContext, EpisodeSchedule
+from placement.training.drawn_actor import DrawnActor, DrawnEnvironments
+from placement.training.inference import LocalInference
+from tests.support.fakes import FakeAgent
+
+ENVS = 2 * EPISODES_PER_DESIGN
+SNAPSHOT = Snapshot(0, {"version": np.array(0, np.int32)})
+
+
+@pytest.fixture(scope="module")
+def drawn() -> DrawnEnvironments:
+    env = EnvConfig(soft_placer="none")
+    designs = DrawnDesigns(SyntheticDesigns(macros=(3, 5), soft_macros=(1.0, 2.0)), env, kept=100)
+    return DrawnEnvironments(designs, env, ENVS, threads=1, compact_maps=False, electrostatic=False, actors=2)
+
+
+def _actor(drawn: DrawnEnvironments, number: int, *, count: int = 0) -> DrawnActor:
+    agent, steps = FakeAgent(), drawn.designs.shape[2]
+    schedule = EpisodeSchedule(episodes_per_iteration=ENVS, max_staleness=0)
+    replay = MemoryReplay(capacity=ENVS, steps=steps)
+    context = ActorContext(LocalInference(agent), schedule, MemoryStore(), replay, best=None)
+    return DrawnActor(number, context, drawn, agent, key=jax.random.key(number), count=count)
+
+
+def _designs(episodes: list[Episode]) -> list[int]:
+    return [int(episode.design) for episode in episodes]
+
+
+def test_actors_draw_different_designs_and_resume_where_they_were(drawn: DrawnEnvironments) -> None:
+    first, second = _actor(drawn, 0), _actor(drawn, 1)
+    rounds = [list(actor.play_round(SNAPSHOT)) for actor in (first, second, first)]
+    assert [_designs(one) for one in rounds] == [
+        [number for number in numbers for _ in range(EPISODES_PER_DESIGN)] for numbers in ([0, 2], [1, 3], [4, 6])
+    ]
+    again = list(_actor(drawn, 0, count=ENVS).play_round(SNAPSHOT))
+    for old, new in zip(rounds[2], again, strict=True):
+        assert all(np.array_equal(*fields) for fields in zip(old, new, strict=True))
+
+
+def test_an_episode_is_of_the_design_that_it_names(drawn: DrawnEnvironments) -> None:
+    episodes = list(_actor(drawn, 1).play_round(SNAPSHOT))
+    lengths = {int(one.design): int(one.length) for one in episodes if not one.dead_end}
+    assert lengths
+    for number, length in lengths.items():
+        assert length == len(drawn.designs[number].placing_order)
