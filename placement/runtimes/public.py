@@ -38,7 +38,7 @@ def train(
     """Trains a policy on one or more designs; the same call resumes a run that was interrupted.
 
     Args:
-        design: the name or path of a design, or several.
+        design: the name or path of a design, or several; or `synthetic:20-60`, new designs of so many macros.
         run_dir: where everything is written; None: ``runs/<design>/seed<seed>-<hash of the settings>``.
         seed: of everything random.
         preset: a named set of settings, as `preset=NAME` gives it to the command.
