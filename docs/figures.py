@@ -75,6 +75,7 @@ KEPT = {  # picture → where it is from; its data is not in the repository
     "tidiness.svg": "drawn by hand",
     "timing.png": "the timing beside OpenSTA's: benchmarks/bench_timing.py, docs/explanation/timing.md",
     "tidy_ariane.png": "three evaluations with plots=true, side by side: docs/explanation/tidiness.md",
+    "tidy_designs.png": "the supplied and the tidy placements of the table in docs/explanation/tidiness.md",
     "target_density.png": "two searches with and without a target density: docs/experiments/costs.md",
     "view_flat.png": "a full evaluation in the window: docs/how-to/view.md",
 }

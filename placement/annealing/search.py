@@ -65,7 +65,7 @@ MOST_POINTS = 2000
 STATE_NAME, BEST_NAME, HISTORY_NAME = "search.npz", "best.plc", "search.csv"
 HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
 """CPU seconds and moves of each thread, the best cost until then, and which cost: a line per round."""
-FORMAT = 4
+FORMAT = 5
 
 
 class Point(NamedTuple):

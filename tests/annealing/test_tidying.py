@@ -85,3 +85,20 @@ def test_a_macro_in_the_way_of_the_largest_empty_rectangle_costs_more():
         annealer.grow_clear()
     left, low, right, high = largest_empty_rectangle(design, annealer.placement)
     assert (right - left) * (high - low) >= 180 * 200 - 1
+
+
+def test_a_column_leaves_a_channel_in_front_of_its_pins_and_pushes_what_is_behind():
+    """Pins are on the left: the middle column, and the right one, give way to the right by a channel of 5 µm each."""
+    corners = [(x, y) for x in (40, 60, 80) for y in (50, 70)]
+    nodes = [Node(f"m{at}_{at}", NodeKind.HARD, x + 10, y + 10, 20.0, 20.0) for at, (x, y) in enumerate(corners)]
+    design = build("columns", square_canvas(20, 20), nodes, [Net([(node.name, -9.0, 0.0) for node in nodes])])
+    annealer = Annealer(
+        design, design.initial, config=AnnealConfig(), weights=DEFAULT_WEIGHTS._replace(tidy=10.0), seed=1
+    )
+    annealer.set_mix({"tidy_part": 1.0})
+    assert tidiness(design, annealer.placement).pins_free == 1 / 3
+    annealer.run(300, 0.0)
+    after = annealer.placement
+    assert tidiness(design, after).pins_free == 1.0
+    assert after.x.tolist() == pytest.approx([50, 50, 75, 75, 100, 100], abs=1e-4)
+    assert after.y.tolist() == design.initial.y.tolist()

@@ -65,6 +65,11 @@ def test_pins_face_a_neighbour(orientation, free):
     assert tidiness(design, turned(design, [orientation] * 2)).pins_free == free
 
 
+@pytest.mark.parametrize(("shared", "free"), [(4.0, 1.0), (6.0, 0.5), (20.0, 0.5)])
+def test_a_neighbour_covers_pins_by_more_than_a_quarter_of_the_side(shared, free):
+    assert tidiness(design_of([(50, 50), (70, 70 - shared)], pin=(9.0, 0.0))).pins_free == free
+
+
 def test_pins_face_the_canvas_edge():
     assert tidiness(design_of([(0, 50)], pin=(-9.0, 0.0))).pins_free == 0.0
     assert tidiness(design_of([(CHANNEL, 50)], pin=(-9.0, 0.0))).pins_free == 1.0

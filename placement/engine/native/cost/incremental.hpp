@@ -63,6 +63,7 @@ class IncrementalCost {
   const Weights& weights() const { return weights_; }
   const std::shared_ptr<const CompactNets>& nets() const { return nets_; }
   const std::vector<PointPlace>& places() const { return places_; }  // [Q]
+  const Tidiness* tidiness() const { return tidiness_.get(); }       // of the current placement; null: it has no weight
   // Merged nets of a node: node_nets()[node_net_start()[node]] and on, each once.
   const std::vector<std::int32_t>& node_net_start() const { return node_net_start_; }
   const std::vector<std::int32_t>& node_nets() const { return node_nets_; }

@@ -16,9 +16,10 @@ constexpr double kMostOfSide = 0.25;         // of the macros' mean shorter side
 constexpr double kTolerance = 0.05;          // of the channel: edges within it are aligned
 constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is farther off are on one side
 constexpr double kGrowth = 0.25;             // of a side of the largest empty rectangle
+constexpr double kCovers = 0.25;             // of the shorter side: as much as a neighbour may be in front of pins
 constexpr double kQuantum = 1 << 20;
 // Of one macro without an aligned neighbour.
-constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 1.0, kFacing = 0.7, kInward = 10.0, kCorner = 10.0, kInClear = 40.0;
+constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 1.5, kFacing = 3.0, kInward = 10.0, kCorner = 10.0, kInClear = 40.0;
 
 std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
 
@@ -230,7 +231,7 @@ void Tidiness::count_pair(int a, int b, bool across, double gap, double shared, 
     sums_.alike += sign;
     sums_.turned += sign * (one.orientation != two.orientation);
   }
-  if (2 * common > 1) {  // most of the shorter side
+  if (common > kCovers) {
     const bool after = across ? two.x > one.x : two.y > one.y;
     const int first = across ? 0 : 2, side_one = first + after, side_two = first + !after;
     if (one.side == side_one) change(counters_[a].facing, sign, sums_.facing);
@@ -259,6 +260,29 @@ void Tidiness::count_alone(int index, int sign) {
   if (in_x > 0 && in_y > 0) sums_.in_clear += sign * quanta(std::min(in_x / (2 * half_width), in_y / (2 * half_height)));
   const auto near = [&](int side) { return to[side] < channel_; };
   sums_.corners += sign * ((near(0) || near(1)) && (near(2) || near(3)));
+}
+
+double Tidiness::covered(int node, int side) const {
+  const int index = index_of_[node];
+  const Macro& macro = macros_[index];
+  const bool across = side < 2, after = side % 2 != 0;
+  const double at = across ? macro.x : macro.y, half = across ? macro.half_width : macro.half_height;
+  const double aside = across ? macro.y : macro.x, half_aside = across ? macro.half_height : macro.half_width;
+  const double extent = across ? design_.canvas.width : design_.canvas.height;
+  const Halo& halo = macro.halo;
+  const double kept[4] = {halo.left(), halo.right(), halo.low(), halo.high()};
+  double most = channel_ + kept[side] - ((after ? extent - at : at) - half);
+  for (std::size_t other = 0; other < macros_.size(); ++other) {
+    const Macro& two = macros_[other];
+    const double half_two = across ? two.half_height : two.half_width;
+    const double shared = half_aside + half_two - std::abs(aside - (across ? two.y : two.x));
+    const double ahead = (across ? two.x : two.y) - at;
+    if (shared <= 2 * kCovers * std::min(half_aside, half_two) || (after ? ahead <= 0 : ahead >= 0)) continue;
+    const double gap = std::abs(ahead) - half - (across ? two.half_width : two.half_height);
+    const Halo &first = after ? halo : two.halo, &second = after ? two.halo : halo;
+    most = std::max(most, channel_ + (across ? halos_across(first, second) : halos_up(first, second)) - gap);
+  }
+  return std::max(0.0, most);
 }
 
 double Tidiness::cost() const {

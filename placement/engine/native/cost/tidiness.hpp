@@ -49,6 +49,11 @@ class Tidiness {
   TidinessCounts counts() const;
   double channel() const { return channel_; }  // µm
 
+  // The side that most pins of a hard macro are on, as it is placed: 0 left, 1 right, 2 low, 3 high; −1: no side.
+  int pin_side(int node) const { return macros_[index_of_[node]].side; }
+  // µm by which a hard macro must move off one of its sides for nothing to be in front of that side; 0: nothing is.
+  double covered(int node, int side) const;
+
  private:
   struct Macro {
     double x, y, half_width, half_height;  // µm

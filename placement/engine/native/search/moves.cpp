@@ -25,6 +25,7 @@ MoveProposer::MoveProposer(const IncrementalCost& cost, const MoveOptions& optio
       snaps_(design_.constraints.snaps()),
       cell_width_(design_.canvas.cell_width()),
       cell_height_(design_.canvas.cell_height()) {
+  pushed.assign(design_.nodes(), 0.0);
   for (const Move& move : all_moves()) reach.push_back(move.reach);
   for (int node = 0; node < design_.nodes(); ++node) {
     if (design_.fixed[node]) continue;

@@ -124,7 +124,8 @@ class MoveProposer {
   const std::vector<std::int32_t>& congested_rows() const { return congested_rows_; }
   const std::vector<std::int32_t>& congested_columns() const { return congested_columns_; }
 
-  std::vector<NodeMove> line;  // workspace of hard_roll
+  std::vector<NodeMove> line;  // workspace of hard_roll and the moves that straighten
+  std::vector<double> pushed;  // workspace of tidy_part, [N] zeros between two moves
   std::array<std::vector<std::pair<double, double>>, 2> ends;  // workspace of soft_median
 
  private:

@@ -10,6 +10,7 @@ namespace {
 constexpr int kAttempts = 4;
 constexpr int kLongestRun = 12;   // macros that move together
 constexpr double kNear = 0.75;    // of the summed sides: how far apart the centres of near macros are at most
+constexpr std::size_t kMostPushed = 100;  // macros that one pushes
 constexpr double kInRun = 0.5;    // of the shorter side: how far macros of a run are beside its line at most
 
 bool straightens(const MoveProposer& proposer) {
@@ -109,9 +110,10 @@ bool tidy_run(MoveProposer& proposer, Random& random) {
   const auto edge = [&](const NodeMove& at) {
     return along(at, !across) + (low ? -0.5 : 0.5) * length(proposer, at, !across);
   };
-  const NodeMove like = line[random.below(static_cast<std::uint32_t>(line.size()))];
+  NodeMove like = line[random.below(static_cast<std::uint32_t>(line.size()))];
   const double to = edge(like);
   const bool closes = random.below(2) != 0, turns = random.below(2) != 0;
+  if (turns && random.below(2) != 0) like.orientation = static_cast<std::int8_t>(like.orientation ^ (1 + random.below(3)));
   for (std::size_t i = 0; i < line.size(); ++i) {
     NodeMove at = line[i];
     (across ? at.y : at.x) += to - edge(at);
@@ -153,6 +155,57 @@ bool tidy_shift(MoveProposer& proposer, Random& random) {
   return proposer.lands();
 }
 
+// How far `at` is pushed by a macro that moves by `distance` along an axis; `whole`: columns or rows stay in line.
+double pushed_by(const MoveProposer& proposer, const NodeMove& by, const NodeMove& at, double distance, bool across,
+                 bool forward, bool whole) {
+  const double channel = proposer.cost().tidiness()->channel();
+  const bool is_first = along(at, !across) < along(by, !across);
+  const double beside = std::abs(along(at, !across) - along(by, !across)) -
+                        (length(proposer, at, !across) + length(proposer, by, !across)) / 2 -
+                        (is_first ? proposer.legal().gap(at, by, !across) : proposer.legal().gap(by, at, !across));
+  const double ahead = (along(at, across) - along(by, across)) * (forward ? 1 : -1);
+  if (beside < -kLengthTolerance && ahead > 0) {
+    const double gap = ahead - (length(proposer, at, across) + length(proposer, by, across)) / 2 -
+                       (forward ? proposer.legal().gap(by, at, across) : proposer.legal().gap(at, by, across));
+    return distance - std::max(0.0, gap - channel);
+  }
+  return whole && beside < channel && std::abs(ahead) <= kLengthTolerance ? distance : 0.0;
+}
+
+// A macro, or its whole row or column, off what covers its pins, by a channel; it pushes what is behind it.
+bool tidy_part(MoveProposer& proposer, Random& random) {
+  const Tidiness& tidiness = *proposer.cost().tidiness();
+  const NodeMove from = proposer.random_hard(random);
+  int side = tidiness.pin_side(from.node);
+  if (side < 0 || random.below(4) == 0) side = static_cast<int>(random.below(4));
+  const bool across = side < 2, forward = side % 2 == 0, whole = random.below(4) != 0;
+  const double covered = tidiness.covered(from.node, side);
+  if (!(covered > 0)) return false;
+  std::vector<NodeMove>& queue = proposer.line;
+  std::vector<double>& pushed = proposer.pushed;
+  queue.assign(1, from);
+  pushed[from.node] = covered + kLengthTolerance;
+  for (std::size_t i = 0; i < queue.size() && queue.size() <= kMostPushed; ++i) {
+    const NodeMove by = queue[i];
+    for (const std::int32_t node : proposer.hard()) {
+      const NodeMove at = proposer.cost().at(node);
+      const double distance = pushed_by(proposer, by, at, pushed[by.node], across, forward, whole);
+      if (distance <= pushed[node] + kLengthTolerance) continue;
+      pushed[node] = distance;
+      queue.push_back(at);
+    }
+  }
+  const bool fits = queue.size() <= kMostPushed;
+  for (NodeMove at : queue) {
+    if (fits && pushed[at.node] > 0) {
+      (across ? at.x : at.y) += forward ? pushed[at.node] : -pushed[at.node];
+      proposer.proposal.push_back(at);
+    }
+    pushed[at.node] = 0;
+  }
+  return fits && proposer.lands();
+}
+
 }  // namespace
 
 const std::vector<Move>& tidy_moves() {
@@ -160,6 +213,7 @@ const std::vector<Move>& tidy_moves() {
       {"tidy_align", 3.0, straightens, tidy_align},       // an edge onto the line of a neighbour's
       {"tidy_run", 1.0, straightens, tidy_run},           // a row or column of macros onto one line
       {"tidy_shift", 1.5, straightens, tidy_shift, 1.0},  // a row or column together
+      {"tidy_part", 0.6, straightens, tidy_part},         // off what covers a macro's pins, by a channel
   };
   return moves;
 }
