@@ -160,7 +160,7 @@ class EpisodeRenderer:
         self.designs = tuple(designs)
         with naming_unplayable(self.designs):
             natives = [native_design(design) for design in self.designs]
-            self._native = _native.EpisodeRenderer(natives, shape) if any(shape) else _native.EpisodeRenderer(natives)
+            self._native = _native.EpisodeRenderer(natives, shape)
         self.spec = pool_spec(self.designs, self._native.shape)
 
     def render(
