@@ -217,7 +217,7 @@ def _value(hint: Any, text: str, key: str) -> Any:
 
 def _items(hint: Any, text: str, key: str) -> list[Any]:
     """The items of a list: `a,b` or `[a, b]`, of lists `[[1, 2], [3, 4]]`."""
-    if hint in (str, Text) and "," in text and os.path.exists(text):
+    if hint in (str, Text, str | os.PathLike[str]) and "," in text and os.path.exists(text):
         return [text]
     if not text.startswith("["):
         return [_value(hint, item, key) for item in ([text] if hint is Text else text.split(","))]
