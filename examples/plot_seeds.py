@@ -30,7 +30,7 @@ def jobs(folder: Path, column: str) -> list[dict[str, Any]]:
             continue
         with (Path(job["run_dir"]) / "metrics.csv").open(encoding="utf-8", newline="") as stream:
             rows = [row for row in csv.DictReader(stream) if row.get(column)]
-        settings = dict(override.split("=", 1) for override in job["overrides"])
+        settings = dict(override.partition("=")[::2] for override in job["overrides"])
         found.append(
             {
                 "seed": int(settings.pop("seed", 0)),
@@ -76,6 +76,9 @@ def main() -> None:
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
     for name, group in groups(found).items():
         points = intervals(group)
+        if not points:
+            print(f"{name}: no iteration in which all seeds have a value")
+            continue
         value, low, high = np.array(list(points.values())).T
         axes.plot(list(points), value, label=f"{name}, {len(group)} seeds")
         axes.fill_between(list(points), low, high, alpha=0.2)

@@ -416,7 +416,7 @@ class TrainConfig(Settings):
 
     Attributes:
         design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]';
-            synthetic:20-60: new synthetic designs of 20 to 60 macros all the time
+            synthetic:20-60: a new synthetic design of 20 to 60 macros for every four episodes
         run_dir: the run folder; null: runs/<design>/<seed and a hash of the settings>; s3:// and gs:// addresses:
             docs/how-to/object-storage.md
         seed: random seed

@@ -122,8 +122,10 @@ class Job:
 
 
 def is_complete(result: Mapping[str, Any] | None, judge: Judge) -> bool:
-    """Whether a result has all scores that the judge gives."""
-    return result is not None and (result["status"] != "ok" or judge.names <= set(result["scores"]))
+    """Whether a result has all scores that the judge gives, those of timed cells with timing-driven ones."""
+    if result is None or result["status"] != "ok":
+        return result is not None
+    return judge.names <= set(result["scores"]) and result.get("timing_driven", False) >= judge.is_timing_driven
 
 
 def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event) -> Result | None:
@@ -138,6 +140,7 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
         found, _ = read_file(str(job.kept), str(job.path), design)  # as the file has it, which rounds
         try:
             result["scores"] = judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
+            result["timing_driven"] = judge.is_timing_driven
         except DesignError as error:
             result |= {"status": "failed", "reason": str(error)[:MOST_REASON]}
         if stopped.is_set():

@@ -66,7 +66,8 @@ def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
                         if has_no_place:
                             raise ConfigError(_not_started(ray, config.address))
                     found = ray.get(next(running))
-                    taken.enter_context(processors.taken())
+                    if not found:
+                        taken.enter_context(processors.taken())
             _write(job.result.parent, found)
             result: Result = json.loads(job.result.read_text(encoding="utf-8"))
             return result

@@ -63,12 +63,13 @@ class Judge:
         names: of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` where it is installed,
             and `OF_TIMING` (ps) of its cells where the design was imported with Liberty; `wirelength_gap`, by which
             share the wirelength exceeds the least possible, where the design has that.
+        is_timing_driven: whether the cells of the full evaluation are placed for timing; they were not until 0.2.0.
     """
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._timed = self._cells and (folder / TIMING_NAME).is_file()
+        self._timed = self.is_timing_driven = self._cells and (folder / TIMING_NAME).is_file()
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
         found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timed}

@@ -23,8 +23,8 @@ class DrawnDesigns(Sequence[Design]):
     """The designs of a distribution by number, as environments of `env` play them; the last `kept` are in memory.
 
     Attributes:
-        distribution: that the pool was made with.
-        shape: rows, columns and macros of the pool's observations.
+        distribution: that the designs are of.
+        shape: rows, columns and macros of observations of any of them.
     """
 
     def __init__(self, distribution: DesignDistribution, env: EnvConfig, *, kept: int) -> None:

@@ -223,7 +223,7 @@ class TimingEvaluator:
     def path_wires(self, placement: Placement, *, paths: int) -> list[tuple[float, np.ndarray]]:
         """The worst path of each of the worst `paths` endpoints: its slack, ps, and its wires, int [·, 2].
 
-        These are the driver and the driven pin. Raises DesignError as `evaluate`.
+        These are the driver and the driven pin. Raises DesignError where a node has no position.
         """
         self._check_placed(placement)
         with self._lock:

@@ -160,11 +160,12 @@ def _grid(what: str, values: Any) -> SnapGrid:
 def _macro_grid(values: Any, names: Mapping[str, int]) -> MacroGrid:
     what = "macro_grids"
     _check_keys(_object(what, values), ("macros", "grids"), what)
+    nodes = _members(what, what, values, names)
     grids = _object(what, values.get("grids", {}))
     if set(grids) != set(Orientation.__members__):
         raise _Wrong(f"{what}: grids must have the keys {', '.join(Orientation.__members__)}", what)
     found = tuple(_grid(f"{what}: {name}", grids[name]) for name in Orientation.__members__)
-    return MacroGrid(_members(what, what, values, names), found)
+    return MacroGrid(nodes, found)
 
 
 def _check_keys(values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:

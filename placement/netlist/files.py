@@ -22,6 +22,7 @@ import numpy as np
 from placement.netlist.errors import DesignError
 
 _DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+"""What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
 _GZIP_MAGIC = b"\x1f\x8b"
 
 

@@ -26,7 +26,6 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 FLAT_NAME = "flat.npz"
 STRAYED = 1.5
 """Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
-"""What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
 _FORMAT_VERSION = 1
 
 

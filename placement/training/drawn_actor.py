@@ -12,6 +12,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ from placement.policy.agent import Agent
 from placement.policy.inputs import GraphInputs, stack_drawn
 from placement.training.actor import LEARNER_SECONDS, Actor, ActorContext, batches_for
 from placement.training.inference import LocalInference
+
+_LOOK_SECONDS = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +77,7 @@ class DrawnActor(Actor):
         key: jax.Array,
         count: int = 0,
     ) -> None:
-        self._drawn, self._agent = drawn, agent
+        self._drawn, self._agent, self._ended = drawn, agent, threading.Event()
         self._maker = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix=f"designs of actor {number}")
         first = self._made(number, count)
         super().__init__(number, context, first.pool, key=key, count=count, batches=batches_for(drawn.envs))
@@ -86,11 +89,18 @@ class DrawnActor(Actor):
         try:
             super().run(stop)
         finally:
+            self._ended.set()
             self._maker.shutdown(wait=False, cancel_futures=True)
 
     def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
         """See `Actor`; the episodes name their designs by their numbers in the distribution."""
-        numbers, self._pool, inputs = self._next.result(LEARNER_SECONDS)
+        deadline = time.monotonic() + LEARNER_SECONDS
+        while not concurrent.futures.wait([self._next], _LOOK_SECONDS).done:
+            if stopped():
+                return []
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"actor {self._number} waited {LEARNER_SECONDS:g} s for the designs of its round")
+        numbers, self._pool, inputs = self._next.result()
         self._next = self._maker.submit(self._made, self._number, self._count + self._drawn.envs)
         self._context = self._context._replace(inference=LocalInference(self._agent.on(inputs)))
         with self._pool:
@@ -98,11 +108,15 @@ class DrawnActor(Actor):
         return [episode._replace(design=np.array(numbers[int(episode.design)], np.int32)) for episode in played]
 
     def _made(self, number: int, count: int) -> _Round:
-        """The round whose first episode is the actor's `count`-th."""
+        """The round whose first episode is the actor's `count`-th; raises CancelledError once the actor has ended."""
         drawn, groups = self._drawn, self._drawn.envs // EPISODES_PER_DESIGN
         first = count // EPISODES_PER_DESIGN
         numbers = [(first + group) * drawn.actors + number for group in range(groups)]
-        designs = [drawn.designs[one] for one in numbers]
+        designs = []
+        for one in numbers:
+            if self._ended.is_set():
+                raise concurrent.futures.CancelledError
+            designs.append(drawn.designs[one])
         pool = make_pool(
             designs,
             drawn.envs,

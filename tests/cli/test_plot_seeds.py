@@ -54,7 +54,7 @@ def test_seeds_are_averaged_where_all_have_a_value(
     assert example.intervals(apart["design=a"]) == {2: (4.0, 3.0, 5.0), 3: (1.0, 1.0, 1.0)}
 
 
-def test_a_folder_without_values_is_refused(
+def test_a_folder_without_values_is_rejected(
     tmp_path: Path, example: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["plot_seeds.py", str(tmp_path)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
+
 import jax
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from placement.config import EPISODES_PER_DESIGN, EnvConfig
 from placement.engine.drawn_designs import DrawnDesigns
 from placement.episode import Episode
 from placement.modelcache.store import MemoryStore, Snapshot
+from placement.netlist.design import Design
 from placement.netlist.generators.synthetic import SyntheticDesigns
 from placement.replay.in_process import MemoryReplay
 from placement.training.actor import ActorContext, EpisodeSchedule
@@ -57,3 +61,29 @@ def test_an_episode_is_of_the_design_that_it_names(drawn: DrawnEnvironments) -> 
     assert lengths
     for number, length in lengths.items():
         assert length == len(drawn.designs[number].placing_order)
+
+
+class _SlowDesigns(DrawnDesigns):
+    """Designs of which those after the first round come once `go` is set."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.go, self.wanted = threading.Event(), threading.Event()
+
+    def __getitem__(self, index: int) -> Design:  # type: ignore[override]
+        if index >= ENVS // EPISODES_PER_DESIGN:
+            self.wanted.set()
+            assert self.go.wait(60)
+        return super().__getitem__(index)
+
+
+def test_an_actor_stops_while_its_next_designs_are_made(drawn: DrawnEnvironments) -> None:
+    env = EnvConfig(soft_placer="none")
+    slow = _SlowDesigns(SyntheticDesigns(macros=(3, 5), soft_macros=(1.0, 2.0)), env, kept=100)
+    actor = _actor(dataclasses.replace(drawn, designs=slow, actors=1), 0)
+    assert actor.play_round(SNAPSHOT)
+    assert slow.wanted.wait(60)
+    stop = threading.Event()
+    stop.set()
+    assert not actor.play_round(SNAPSHOT, stop.is_set)
+    slow.go.set()

@@ -339,8 +339,6 @@ class _MasterReader:
         # name → (direction, use, layer → rectangles)
         self.pins: dict[str, tuple[str, str, dict[str, list[np.ndarray]]]] = {}
         self.notices: list[str] = []
-        self.unknown = Counter[str]()
-        self.unknown_blocks = set[str]()
 
     def read(self) -> Master:
         words = self.words

@@ -50,7 +50,7 @@ def read_timing_files(
     if not len(used):
         raise DesignError(
             f"{liberty[0]}: the Liberty files have none of the design's {len(components.masters)} masters, as "
-            f"{components.masters[0]}: are they of another technology?"
+            f"{next(iter(components.masters), 'none')}: are they of another technology?"
         )
     wires = wire_model(library, flat.technology.layers)
     library = library.only(used)
