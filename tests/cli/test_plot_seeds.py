@@ -40,17 +40,22 @@ def test_seeds_are_averaged_where_all_have_a_value(
     _job(tmp_path, 1, ["design=a", "seed=1"], ["9.0", "5.0", "1.0"])
     _job(tmp_path, 2, ["design=b", "seed=0"], ["2.0", "2.0", "2.0"])
     _job(tmp_path, 3, ["design=b", "seed=1"], ["7.0"], code=1)
+    _job(tmp_path, 4, ["design=c", "seed=0", "~env.order"], ["1.0"])
+    _job(tmp_path, 5, ["design=c", "seed=1", "~env.order"], ["", "1.0"])  # no iteration in common
     monkeypatch.setattr(sys, "argv", ["plot_seeds.py", str(tmp_path), "--out", str(tmp_path / "seeds.png")])
     example.main()
     assert (tmp_path / "seeds.png").stat().st_size > 1000
+    assert "design=c ~env.order=: no iteration in which all seeds have a value" in capsys.readouterr().out
     written = json.loads((tmp_path / "seeds.json").read_text())
     assert [(job["settings"]["design"], job["seed"], job["curve"]) for job in written] == [
         ("a", 0, [[10.0, 3.0], [20.0, 1.0]]),
         ("a", 1, [[0.0, 9.0], [10.0, 5.0], [20.0, 1.0]]),
         ("b", 0, [[0.0, 2.0], [10.0, 2.0], [20.0, 2.0]]),
+        ("c", 0, [[0.0, 1.0]]),
+        ("c", 1, [[10.0, 1.0]]),
     ]
     apart = example.groups(written)
-    assert list(apart) == ["design=a", "design=b"]
+    assert list(apart) == ["design=a", "design=b", "design=c ~env.order="]
     assert example.intervals(apart["design=a"]) == {2: (4.0, 3.0, 5.0), 3: (1.0, 1.0, 1.0)}
 
 
