@@ -58,6 +58,17 @@ def test_the_estimate_and_its_update_while_a_macro_is_dragged(chip: str, tmp_pat
     assert asked(window, "timing") == found
 
 
+def test_a_macro_is_dragged_where_no_clock_is_defined(tmp_path: Path) -> None:
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib")) == 0
+    design = load(str(tmp_path / "chip"))
+    services = Services(read_timer=lambda: PlacementTimer(str(tmp_path / "chip"), design))
+    window = Window(design, [Session(design, design.initial, name="initial")], folder=tmp_path, services=services)
+    assert "no clock" in answer(window, "page", {"id": 1, "do": "timing"})["error"]
+    ram = int(design.netlist.hard[0])
+    dragged = asked(window, "drag", nodes=[ram], x=[30.0], y=[20.0], timing=True)
+    assert "costs" in dragged and "timing" not in dragged
+
+
 def test_a_design_without_timing_has_none(tmp_path: Path) -> None:
     design = load("clustered40")
     window = Window(design, [Session(design, design.initial, name="initial")], folder=tmp_path)
