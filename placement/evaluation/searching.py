@@ -322,9 +322,8 @@ def ranked(found: Iterable[Candidate], timing: float = 0.0) -> list[Candidate]:
     With `timing`, to the score is added so many times the negative slack, both relative to the mean of all candidates.
     """
     candidates = list(found)
-    score, slack = (sum(each) / max(1, len(candidates)) or 1.0 for each in (
-        [one.score for one in candidates], [one.tns for one in candidates]
-    ))  # fmt: skip
+    score = sum(one.score for one in candidates) / max(1, len(candidates)) or 1.0
+    slack = sum(one.tns for one in candidates) / max(1, len(candidates)) or 1.0
 
     def rank(one: Candidate) -> tuple[bool, bool, float, int]:
         return not one.spread, one.without_place > 0, one.score / score + timing * one.tns / slack, one.number

@@ -1,8 +1,8 @@
 """Wires of critical paths as further nets for the cell placer, so that it keeps them short.
 
 A flow's placer weighs nets by their slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). One that sees wires
-alone leaves paths late that it could have kept short, and which ones is chance: then negative slack says little about
-the macros.
+alone leaves paths late that it could have kept short. Which ones is a matter of chance, so their slack says little
+about the macros.
 
 Times in ps.
 """
@@ -17,13 +17,13 @@ from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Netlist, Placement
 
 MOST_PATHS = 3000
-"""Endpoints, the worst, whose worst path counts."""
+"""The worst path of each of so many endpoints, those with the least slack, counts."""
 MARGIN = 0.05
 """Slack up to which a path is critical, over the shortest clock's period."""
 LATENESS = 0.05
 """Slack below `MARGIN`, over that period, for which a path weighs 1: as much as a net of the netlist."""
 MOST_WEIGHT = 4.0
-"""Of a wire, however many paths pass it."""
+"""Largest weight of a wire, however many paths pass it."""
 
 
 class CriticalWires:

@@ -46,7 +46,7 @@ def product_dtype(config: PolicyConfig) -> jnp.dtype:
 
 
 def rounded(array: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """`array` with the digits of `dtype`; on a CPU, which lacks such products, still of type float32."""
+    """`array` rounded to `dtype`; on a CPU, which cannot multiply in that type, still stored as float32."""
     if dtype == FLOAT32 or jax.default_backend() != "cpu":
         return array.astype(dtype)
     info = jnp.finfo(dtype)

@@ -39,7 +39,7 @@ from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Sam
 # --- Devices and hosts -----------------------------------------------------------------------------------------------
 
 MEET_SECONDS = 3600.0
-"""Deadline of the hosts' waits for each other between two exchanges: one may evaluate, or lack episodes."""
+"""Deadline, s, for hosts that wait for each other at an exchange: one may be evaluating or waiting for episodes."""
 DATA = "data"
 """The mesh's only axis."""
 
