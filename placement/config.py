@@ -214,7 +214,7 @@ class PolicyConfig(Settings, group="policy."):
 
     Attributes:
         name: edge_gnn, or the import path of a network (docs/how-to/own-policy.md)
-        node_width: width of node and edge embeddings
+        node_width: width of the macros' embeddings
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
         wire_bias: preference for little added wire
@@ -224,7 +224,7 @@ class PolicyConfig(Settings, group="policy."):
             in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
         dtype: type of per-cell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
         location: false: no location head
-        graph: false: no embeddings of the graph encoder
+        graph: false: no graph encoder
     """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"

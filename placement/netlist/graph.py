@@ -1,4 +1,4 @@
-"""A design as the graph that the policy gets, as arrays.
+"""A design as a graph of macros and ports, as arrays.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that holds
 ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver
