@@ -138,9 +138,7 @@ class PlacementState:
         return columns[None, :] + rows[:, None]
 
     def occupancy(self) -> np.ndarray:
-        """Returns the fraction of each gcell under fixed and placed hard macros, float64 [R, C]; overlaps count
-        twice.
-        """
+        """Returns the fraction of each gcell under fixed and placed macros, float64 [R, C]; overlaps count twice."""
         return self._native.occupancy()
 
     def density(self) -> np.ndarray:
@@ -204,9 +202,7 @@ class EpisodeRenderer:
         return out
 
     def arrays(self, episodes: int, steps: int, *, compact_maps: bool = False) -> Observation:
-        """Allocates arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps
-        bfloat16.
-        """
+        """Returns arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps bfloat16."""
         arrays = pool_spec(self.designs, self._native.shape, compact_maps=compact_maps).observation.items()
         return Observation(**{name: np.zeros((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
 

@@ -32,10 +32,10 @@ _PIXELS = 512
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
-    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell (with
-    `config.action_scale`, on a cell of a finer grid).
+    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell.
 
-    - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
+    - **Action**: Discrete(R · C), row · C + column; with `config.action_scale`, on a finer grid. Illegal actions raise;
+      sampling `action_space` draws legal ones.
     - **Observation**: see `observation_space`.
     - **Reward**: 0 before the end; after the last macro the soft macros are placed and the reward is minus the exact
       cost, or what the function `config.reward` pays. When the next macro has no legal gcell the episode ends with
@@ -207,9 +207,7 @@ class GridCells(spaces.Discrete):
         return super().seed(seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Samples an action among those that `mask` (int8 [R·C]) or `probability` allows, by default among the legal
-        ones.
-        """
+        """Samples an action that `mask` (int8 [R·C]) or `probability` allows, by default a legal one."""
         seeded, self._seeded = self._seeded, False
         if mask is not None or probability is not None:
             return super().sample(mask=mask, probability=probability)
