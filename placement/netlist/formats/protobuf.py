@@ -26,7 +26,6 @@ from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.files import SourceFile, decoded, packed, read_bytes, write_whole
-from placement.netlist.formats.protobuf_text import read_nodes
 
 SOFT_MACRO_PREFIX = "Grp"
 METADATA = "__metadata__"
@@ -118,6 +117,8 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     """The columns by the full grammar; raises DesignError for the first fault."""
+    from placement.netlist.formats.protobuf_text import read_nodes  # Google's parser takes time to import
+
     text = decoded(data, path)
     nodes = [node for node in read_nodes(path, text) if node.name != METADATA]
     index: dict[str, int] = {}
