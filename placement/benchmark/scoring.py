@@ -17,7 +17,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import OPTIMUM_NAME
-from placement.netlist.timing_netlist import TIMING_NAME
+from placement.netlist.timing_netlist import TIMING_NAME, read_timing
 
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
@@ -61,29 +61,29 @@ class Judge:
 
     Attributes:
         names: of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` where it is installed,
-            and `OF_TIMING` (ps) of its cells where the design was imported with Liberty; `wirelength_gap`, by which
-            share the wirelength exceeds the least possible, where the design has that.
+            and `OF_TIMING` (ps) of its cells where the design was imported with Liberty and has a clock;
+            `wirelength_gap`, by which share the wirelength exceeds the least possible, where the design has that.
         is_timing_driven: whether the cells of the full evaluation are placed for timing; they were not until 0.2.0.
+
+    Raises:
+        DesignError: the timing constraints cannot be used, such as clocks that reach no register.
     """
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._timed = self.is_timing_driven = self._cells and (folder / TIMING_NAME).is_file()
+        self._timer = PlacementTimer(str(folder), design) if self._cells and _has_clock(folder) else None
+        self.is_timing_driven = self._timer is not None
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
-        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timed}
+        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self.is_timing_driven}
         self.names = frozenset(name for names, there in found.items() if there for name in names)
 
     @functools.cached_property
     def _evaluator(self) -> FullEvaluator:
         from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
 
-        return FullEvaluator(str(self._folder), self._design, self._timer.evaluator if self._timed else None)
-
-    @functools.cached_property
-    def _timer(self) -> PlacementTimer:
-        return PlacementTimer(str(self._folder), self._design)
+        return FullEvaluator(str(self._folder), self._design, self._timer.evaluator if self._timer else None)
 
     def scores(
         self, placement: Placement, *, drawn: Path | None = None, stopped: Callable[[], bool] | None = None
@@ -100,7 +100,7 @@ class Judge:
             evaluation = self._evaluator.evaluate(placement, stopped=stopped)
             metrics = evaluation.metrics._asdict()
             found |= {name: float(metrics[name]) for name in OF_CELLS}
-            if self._timed:
+            if self._timer is not None:
                 timing = self._timer.evaluate(placement, cells=evaluation.legal.placement)
                 found |= {"wns": timing.wns, "tns": timing.tns}
             if drawn is not None:
@@ -108,6 +108,11 @@ class Judge:
             if OF_COLOQUINTE[0] in self.names and not (stopped and stopped()):
                 found |= coloquinte_scores(self._folder, self._design, placement)
         return found
+
+
+def _has_clock(folder: Path) -> bool:
+    """Whether the design was imported with Liberty and with an SDC file that defines a clock."""
+    return (folder / TIMING_NAME).is_file() and bool(read_timing(folder).constraints.clocks)
 
 
 def _least_wirelength(folder: Path, design: Design) -> float | None:

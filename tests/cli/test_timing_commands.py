@@ -46,7 +46,7 @@ def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pyt
     program.write_text("#!/bin/sh\necho 'third/D (DFF) 200.0 207.5 -7.5 (VIOLATED)' > ends.txt\n")
     program.chmod(0o755)
     words = ["evaluate", f"design={tmp_path / 'chip'}", "json=true", f"out={tmp_path / 'out'}"]
-    assert main([*words, "timing=true", f"sta={program}", "plots=true", "animation=false"]) == 0
+    assert main([*words, "timing=true", f"sta={program}", "plots=true"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])
     theirs = found["opensta"]
@@ -87,3 +87,12 @@ def test_a_benchmark_has_columns_of_timing(
     assert main(["evaluate", *words[:1], "placement=chip/initial.plc", "full=true", "timing=true", "json=true"]) == 0
     alone = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (found["wns"], found["tns"]) == (alone["wns"], alone["tns"]) and found["wns"] < 0
+
+
+def test_a_benchmark_of_a_design_without_a_clock_is_untimed(tmp_path: Path) -> None:
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib")) == 0
+    words = [f"design={tmp_path / 'chip'}", f"out={tmp_path / 'out'}", "placers=supplied", "seeds=1", "plots=false"]
+    assert main(["benchmark", *words, "full=true"]) == 0
+    result = json.loads((tmp_path / "out/supplied/chip/seed0.json").read_text())
+    assert result["status"] == "ok" and "routed_wirelength" in result["scores"] and "tns" not in result["scores"]
+    assert not result["timing_driven"]
