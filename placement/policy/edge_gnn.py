@@ -1,9 +1,8 @@
 """The network `edge_gnn`: a graph encoder, a context per design and step, a grid decoder.
 
-**Encoder and contexts** depend on parameters and designs only (`embed`). The encoder follows "A graph placement
-methodology for fast chip design" (Mirhoseini et al., Nature 2021), section "Edge-based graph neural network": an edge's
-embedding comes from both its end nodes and its weight, a node's from the mean of its edges. The edge function is
-symmetrised over the edge's direction, as Circuit Training does.
+**Encoder and contexts** depend on parameters and designs only (`embed`). The encoder is
+`placement.policy.graph_encoder`. A context is what the decoder gets of the current macro: how to read the maps, how
+strongly to follow each prior, and a preferred position.
 
 **The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
 before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU (measured:
@@ -12,9 +11,9 @@ add up in float32; what goes straight to the logits (location head, priors) stay
 
 One network serves designs of different sizes and grids.
 
-Axis legend: G designs, N graph nodes, E edges, F node features, T macros, D node width, W grid width, M cosine
-frequencies, B samples, K spring targets, U priors, L map channels, V global values,
-R grid rows, C grid columns, Q regions along one axis, H = 2·W + M² + U, the context's numbers side by side.
+Axis legend: G designs, T macros, F features of a macro, W grid width, M cosine frequencies, B samples, K spring
+targets, U priors, L map channels, V global values, R grid rows, C grid columns, Q regions along one axis,
+H = 2·W + M² + U, the context's numbers side by side.
 """
 
 from __future__ import annotations
