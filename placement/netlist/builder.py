@@ -1,4 +1,4 @@
-"""Building a netlist step by step, in the order in which a file holds it."""
+"""Builds a netlist step by step, in the order of a file."""
 
 from __future__ import annotations
 

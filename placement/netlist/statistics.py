@@ -1,4 +1,4 @@
-"""The figures that describe a design, among them an estimate of its Rent exponent.
+"""Statistics of a design, including an estimate of its Rent exponent.
 
 Rent's rule (Landman and Russo, 1971) says T = t·Bᵖ for the T wires that leave a block of B nodes in a good partition.
 Blocks come from halving the design repeatedly at the median of the Fiedler vector of its graph. The rule holds for
@@ -18,15 +18,15 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import GraphArrays, graph_arrays, net_members, vertex_name
 
 MOST_NODES = 2500
-"""The most graph nodes for a Rent exponent; more would take minutes, since the eigenvectors are dense."""
+"""Maximum number of graph nodes for a Rent exponent; more would take minutes, since the eigenvectors are dense."""
 _LISTED = 5
-"""Nets and nodes that are named."""
+"""Number of nets and nodes that are listed."""
 _LEAST_NODES = 64
 _LEAST_BLOCK = 4
 _LEVELS_OF_REGION_II = 2
 _SLOPE = 1e-5
 _NOTHING = 1e-9
-"""A Fiedler vector's entries below this are rounding errors."""
+"""Fiedler vector entries below this are rounding errors."""
 
 
 class RentFit(NamedTuple):
@@ -42,19 +42,19 @@ class RentFit(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The figures that `macro-placement describe` prints.
+    """The statistics that `macro-placement describe` prints.
 
     Attributes:
-        nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
-        pins, unused_pins: in all, and those on no net.
-        nets, total_weight: nets, and the sum of their weights.
+        nodes, pins_of: number of nodes, and of their pins, of each kind (`hard`, `soft`, `port`, `cell`).
+        pins, unused_pins: number of all pins, and of those on no net.
+        nets, total_weight: number of nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
-        utilization: covered share of the canvas by kind of macro.
-        shapes: (width, height) in µm → number of hard macros, commonest first.
-        fixed: fixed hard macros.
-        graph_nodes, graph_edges: of `graph_arrays`.
+        utilization: covered fraction of the canvas by kind of macro.
+        shapes: (width, height) in µm → number of hard macros, most frequent first.
+        fixed: number of fixed hard macros.
+        graph_nodes, graph_edges: sizes of `graph_arrays`.
         components: sizes of the graph's connected components, largest first.
-        mean_neighbours: graph neighbours of a hard macro, of a soft macro.
+        mean_neighbours: mean number of graph neighbours of a hard macro and of a soft macro.
         largest_nets: (driver's name, pins, weight), most pins first.
         most_connected: (graph node's name, weight of its edges, neighbours), heaviest first.
         rent: the fit of Rent's rule; None if the design is too small or too large for it.
@@ -80,7 +80,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(design: Design) -> Statistics:
-    """The figures of a design."""
+    """The statistics of a design."""
     netlist = design.netlist
     graph = graph_arrays(design)
     degrees = np.diff(netlist.net_start)
@@ -143,7 +143,7 @@ def rent_fit(design: Design) -> RentFit | None:
 
 
 def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A block's graph nodes (int [B]) in two halves with few wires between them."""
+    """Splits a block's graph nodes (int [B]) into two halves with few wires between them."""
     place = np.full(len(graph.kind), -1)
     place[block] = np.arange(len(block))
     ends = place[graph.edges]
@@ -151,14 +151,14 @@ def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarr
     first, second = ends[inside].T
     links = scipy.sparse.coo_array((graph.weight[inside], (first, second)), shape=(len(block), len(block))).tocsr()
     count, component = connected_components(links, directed=False)
-    # Largest first, so that the cut goes through one component at most.
+    # The largest component comes first, so that the cut goes through one component at most.
     by_size = sorted(range(count), key=lambda index: -int((component == index).sum()))
     order = np.concatenate([_in_fiedler_order(links, np.flatnonzero(component == index)) for index in by_size])
     return block[np.sort(order[: len(block) // 2])], block[np.sort(order[len(block) // 2 :])]
 
 
 def _in_fiedler_order(links: scipy.sparse.csr_array, nodes: np.ndarray) -> np.ndarray:
-    """A connected component's nodes (int [B]) by the Fiedler vector of its links."""
+    """A connected component's nodes (int [B]) in the order of the Fiedler vector of its links."""
     if len(nodes) < 3:
         return nodes
     weights = links[nodes][:, nodes].toarray()
@@ -171,7 +171,7 @@ def _in_fiedler_order(links: scipy.sparse.csr_array, nodes: np.ndarray) -> np.nd
 
 
 def _mean_terminals(design: Design, graph: GraphArrays, blocks: list[np.ndarray]) -> float:
-    """Weight of the nets that leave a block, mean over blocks; ports lie outside every block."""
+    """Weight of the nets that leave a block, averaged over blocks; ports lie outside every block."""
     netlist = design.netlist
     label = np.full(len(graph.kind), len(blocks))
     for number, block in enumerate(blocks):

@@ -1,10 +1,10 @@
-"""The text format of protocol buffers, as far as a netlist (a `GraphDef` of nodes) uses it.
+"""Parses the part of protocol buffers' text format that a netlist (a `GraphDef` of nodes) uses.
 
 The grammar is the published one (protobuf.dev, "Text Format Language Specification"): comments, `field: value`,
 `field { … }`, `field < … >`, lists in brackets, `,` or `;` between fields, single- and double-quoted strings with
-escapes, adjacent strings joined. The native reader accepts files as programs write them; this one accepts all others,
-and reports what is wrong with a file and where. (Google's Python parser for this format does not report positions of
-values, takes unknown escapes for text and rejects others that the specification has.)
+escapes, adjacent strings joined. The native reader accepts files in the form that programs write; this one accepts all
+others, and reports the faults of a file and their positions. (Google's Python parser for this format does not report
+positions of values, treats unknown escapes as text and rejects others that the specification has.)
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class TextNode:
     """One `node { … }` as written. Positions (`at`) are character offsets, for `TextParser.error`.
 
     Attributes:
-        file: where it is written.
-        at: where the node begins.
+        file: the parser of its file.
+        at: the offset of its beginning.
         name: its name.
         inputs: its `input` fields, each with its position.
-        attributes: key → (value, position); None for a value that is neither text nor a number.
+        attributes: key → (value, position); value None for one that is neither text nor a number.
     """
 
     file: TextParser
@@ -70,7 +70,7 @@ class TextNode:
     attributes: dict[str, tuple[str | float | None, int]] = dataclasses.field(default_factory=dict)
 
     def number(self, key: str, largest: float) -> float:
-        """The number of an attribute, NaN without it; raises DesignError beyond ±`largest`."""
+        """The number in an attribute, or NaN without it; raises DesignError beyond ±`largest`."""
         if key not in self.attributes:
             return math.nan
         value, _ = self.attributes[key]
@@ -79,27 +79,27 @@ class TextNode:
         return value
 
     def text(self, key: str) -> str | None:
-        """The text of an attribute, None without it."""
+        """The text of an attribute, or None without it."""
         value = self.attributes[key][0] if key in self.attributes else None
         if key in self.attributes and not isinstance(value, str):
             raise self.wrong(key, "a string")
         return value  # type: ignore[return-value]
 
     def choice(self, key: str, known: Mapping[str, int], right: str) -> int:
-        """What `known` has for the text of an attribute, -1 without it."""
+        """The number that `known` has for the text of an attribute, or -1 without it."""
         value = self.text(key)
         if value is not None and value not in known:
             raise self.wrong(key, right)
         return -1 if value is None else known[value]
 
     def wrong(self, key: str, right: str) -> DesignError:
-        """An error about the value of an attribute."""
+        """Makes an error about the value of an attribute."""
         value, at = self.attributes[key]
         return self.file.error(at, f"{key} of node {self.name!r} is {value!r}; must be {right}")
 
 
 class TextParser:
-    """The full grammar, one token ahead: its `kind`, its `token` as written, and where it begins (`at`)."""
+    """The full grammar, one token ahead: its `kind`, its `token` as written, and the offset of its beginning (`at`)."""
 
     def __init__(self, path: object, text: str) -> None:
         self.path, self.text, self.end = path, text, 0
@@ -110,7 +110,7 @@ class TextParser:
         return self.text.count("\n", 0, at) + 1
 
     def error(self, at: int, message: str) -> DesignError:
-        """A DesignError naming file and line of character offset `at`."""
+        """Makes a DesignError with the file and line of character offset `at`."""
         return DesignError.at(self.path, self.line(at), message)
 
     def nodes(self) -> list[TextNode]:
@@ -122,7 +122,7 @@ class TextParser:
         return [self.node(field) for field in known if field.name == "node"]
 
     def node(self, message: _Field) -> TextNode:
-        """One node; fields without meaning here are dropped."""
+        """One node; irrelevant fields are dropped."""
         node = TextNode(self, message.at)
         for field in self.known(message, "a node", _NODE_FIELDS, once=("name",)):
             if field.name == "name":
@@ -160,13 +160,13 @@ class TextParser:
         return key, (given, at)
 
     def quoted(self, field: _Field) -> str:
-        """The text of a field; raises DesignError if it is anything else."""
+        """The text of a field; raises DesignError if it is not text."""
         if not isinstance(field.value, str) or isinstance(field.value, _Word):
             raise self.error(field.at, f"{field.name} must be a string in quotes")
         return field.value
 
     def known(self, message: _Field, what: str, names: Collection[str], *, once: Collection[str] = ()) -> list[_Field]:
-        """The fields of a message, none of them unknown, those of `once` not repeated."""
+        """The fields of a message; unknown fields and repeated ones of `once` are rejected."""
         if not isinstance(message.value, list):
             raise self.error(message.at, f"{what} must be a message in braces")
         found = set[str]()
@@ -185,7 +185,7 @@ class TextParser:
         self.at, self.end = found.span(found.lastgroup)
 
     def take(self, marks: str) -> bool:
-        """Moves past one of `marks` if it is the current token."""
+        """Moves past the current token if it is one of `marks`."""
         taken = self.kind == "mark" and self.token in marks
         if taken:
             self.advance()
@@ -199,7 +199,7 @@ class TextParser:
         return self.error(self.at, f"expected {what}, found {found}")
 
     def field(self, depth: int) -> list[_Field]:
-        """One field, as several if its value is a list; the marks between fields are skipped."""
+        """Reads one field, or several if its value is a list; the marks between fields are skipped."""
         if self.take(",;"):
             return []
         name, at = self.token, self.at
@@ -230,7 +230,7 @@ class TextParser:
         raise self.expected("a value")
 
     def message(self, close: str, opened: int, depth: int) -> list[_Field]:
-        """The fields of a message up to its closing brace."""
+        """Reads the fields of a message up to its closing brace."""
         if depth > _DEEPEST:
             raise self.error(opened, f"messages are nested more than {_DEEPEST} deep")
         fields: list[_Field] = []
@@ -252,7 +252,7 @@ class TextParser:
             raise self.error(at, f"{text[:40]!r} is no number") from None
 
     def string(self) -> str:
-        """One string, or several adjacent ones joined. Octal and hexadecimal escapes are bytes of UTF-8."""
+        """Reads one string, or several adjacent ones joined. Octal and hexadecimal escapes are bytes of UTF-8."""
         start, joined = self.at, b""
         while self.kind == "string":
             pieces = _ESCAPE.sub(self.escaped, self.token[1:-1])
@@ -264,7 +264,7 @@ class TextParser:
             raise self.error(start, "the escapes in this string make no UTF-8 text") from None
 
     def escaped(self, escape: re.Match[str]) -> str:
-        """What an escape means; a byte above 127 is the surrogate that represents it."""
+        """The value of an escape; a byte above 127 is the surrogate that represents it."""
         octal, hexadecimal, short, long, simple = escape.groups()
         if simple is not None:
             if simple not in _SIMPLE_ESCAPES:
