@@ -142,7 +142,7 @@ class Export:
 
 @dataclasses.dataclass(frozen=True)
 class ExportFormat:
-    """How one format is written.
+    """The writer of a format and its properties.
 
     Attributes:
         write: returns the content of the file.

@@ -148,7 +148,7 @@ class Chip(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ImportSettings:
-    """How a flat design becomes a clustered one.
+    """The settings that turn a flat design into a clustered one.
 
     Attributes:
         columns, rows: size of the grid; None: chosen by the rule.

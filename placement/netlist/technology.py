@@ -52,7 +52,7 @@ class RoutingLayer:
 
     @property
     def pitch(self) -> float:
-        """µm between wires that run in the preferred direction."""
+        """Distance in µm between wires that run in the preferred direction."""
         return self.pitch_x if self.direction is LayerDirection.VERTICAL else self.pitch_y
 
 
