@@ -60,27 +60,10 @@ class EvaluationSettings(DesignSettings):
         """Whether pictures are drawn: by default, only of a policy's placements."""
         return getattr(self, "checkpoint", None) is not None if self.plots is None else self.plots
 
-    @property
-    def draws_animation(self) -> bool:
-        """Whether an animation is drawn: by default, with the pictures."""
-        wanted: bool | None = getattr(self, "animation", None)
-        return self.draws_plots if wanted is None else wanted
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnimationSettings(EvaluationSettings):
-    """The animation of these commands.
-
-    Attributes:
-        animation: draw an animation of placing the macros; null: as plots
-    """
-
-    animation: bool | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementSettings(AnimationSettings, GivenPlacement):
-    """The placement of these commands, and its animation."""
+class PlacementSettings(EvaluationSettings, GivenPlacement):
+    """The placement of these commands."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,7 +138,7 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings, AnimationSettings, FlipSettings):
+class SampleConfig(PolicySettings, FlipSettings):
     """Settings of `sample`.
 
     Attributes:
