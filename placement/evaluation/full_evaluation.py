@@ -48,7 +48,7 @@ class PlacedCells(NamedTuple):
 
     @property
     def drawn_cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """x and y (µm from the canvas's lower left corner) and cluster of the standard cells, [M] each."""
+        """Coordinates x and y (µm from the canvas's lower left corner) and cluster of the standard cells, [M] each."""
         core, cells = self.flat.floorplan.core, self.flat.cells
         return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
 
