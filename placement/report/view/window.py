@@ -42,7 +42,7 @@ JOIN_SECONDS = 30.0  # time for a job to stop when the window ends
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """An action's parameter: a number from `least` to `most`, or a text if the default is one; the title has its unit."""
+    """A parameter: a number from `least` to `most`, or a text if the default is one; its unit is in the title."""
 
     name: str
     title: str
