@@ -48,16 +48,16 @@ class EvaluationSettings(DesignSettings):
 
     @property
     def weights(self) -> CostWeights:
-        """The cost's weights as the engine takes them."""
+        """The cost's weights in the engine's form."""
         return self.cost.weights()
 
     def folder(self, design: Design, name: str) -> Path:
-        """The folder that files are written to: by default, one of that name."""
+        """The output folder; by default, one called `name`."""
         return Path(self.out) if self.out is not None else Path("runs") / "evaluate" / design.name / name
 
     @property
     def draws_plots(self) -> bool:
-        """Whether pictures are drawn: by default, only of a policy's placements."""
+        """Whether pictures are drawn; by default, only of a policy's placements."""
         return getattr(self, "checkpoint", None) is not None if self.plots is None else self.plots
 
 
@@ -118,7 +118,7 @@ class EvaluateConfig(PlacementSettings, FlipSettings):
 
 @dataclasses.dataclass(frozen=True)
 class TrainedCost(CostConfig, group="cost."):
-    """As `CostConfig`; the cost called `TRAINED` is the one that the policy was trained on.
+    """`CostConfig` with a further cost, `TRAINED`, which is the one that the policy was trained on.
 
     Attributes:
         name: trained, the cost of the policy, run or search; chip or proxy
@@ -127,7 +127,7 @@ class TrainedCost(CostConfig, group="cost."):
     name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED
 
     def of(self, trained: CostConfig) -> CostConfig:
-        """The cost that is meant if a policy was trained on `trained`; weights that are given count."""
+        """Resolves the cost for a policy that was trained on `trained`; given weights take precedence."""
         if self.name != TRAINED:
             return CostConfig(**vars(self))
         given = {name: value for name, value in vars(self).items() if value != getattr(type(self), name)}
@@ -233,9 +233,9 @@ class LegaliseConfig(PlacementSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.rules  # raises if one is wrong
+        _ = self.rules  # This raises if a setting is invalid.
 
     @property
     def rules(self) -> AnnealConfig:
-        """Spacing, blockages and grid as the legaliser and its callers take them."""
+        """Spacing, blockages and grid in the legaliser's form."""
         return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)
