@@ -2,9 +2,9 @@
 
     python benchmarks/freeze_suite.py placement/benchmark/data/synthetic.json
 
-Public designs are imported from what `macro-placement fetch` brought. Those that it does not bring, or without the
-placement that is their baseline, get no checksum. Run it once for a new version of a suite; a frozen version is not
-changed any more, unless an importer was mended.
+Public designs are those that `macro-placement fetch` brought or that are on PLACEMENT_PATH; the others are left as they
+are. Of an imported design the SHA-256 of its netlist and floorplan files is written. Run it once for a new version of a
+suite; a frozen version is not changed any more, unless an importer was mended.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import json
 import tempfile
 from pathlib import Path
 
-from placement.benchmark.suites import SUPPLIED, content_checksum, design_path, generated, read_suite
-from placement.evaluation.placements import has_macro_places
+from placement.benchmark.suites import content_checksum, design_path, generated, read_suite
+from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.load import load
-from placement.netlist.public_designs import PUBLIC_DESIGNS
+from placement.netlist.load import SOURCE_NAME, load
+
+OTHER = {".lef", ".lib", ".sdc"}
+"""Suffixes of files that are neither netlist nor floorplan."""
 
 
 def main() -> None:
@@ -30,11 +32,18 @@ def main() -> None:
     for one, written in zip(read_suite(str(args.suite)).designs, known["designs"], strict=True):
         if one.kind != "public":
             written["checksum"] = content_checksum(generated(one) if one.kind == "clustered" else load(one.name))
-        elif one.name in PUBLIC_DESIGNS:
-            with tempfile.TemporaryDirectory() as folder:
-                design = load(design_path(dataclasses.replace(one, checksum=None), Path(folder)))
-                if one.baseline != SUPPLIED or has_macro_places(design):
-                    written["checksum"] = content_checksum(design)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                path = design_path(dataclasses.replace(one, checksum=None, sources=()), Path(folder))
+            except DesignError as error:
+                print(error)
+                continue
+            if (path / SOURCE_NAME).is_file():
+                files = json.loads((path / SOURCE_NAME).read_text(encoding="utf-8"))["files"]
+                written["sources"] = [file["sha256"] for file in files if not set(Path(file["name"]).suffixes) & OTHER]
+            else:
+                written["checksum"] = content_checksum(load(path))
     lines = ",\n".join(f"    {json.dumps(one)}" for one in known.pop("designs"))
     head = json.dumps(known, indent=2)[:-2]
     write_whole(args.suite, f'{head},\n  "designs": [\n{lines}\n  ]\n}}\n')

@@ -97,9 +97,9 @@ def test_several_designs():
         ("design=[]", "design"),
         (
             "design=synthetic:20",
-            "design='synthetic:20': must be synthetic:LEAST-MOST, numbers of macros, such as",
+            "design='synthetic:20': must be synthetic:MIN-MAX, numbers of macros, such as",
         ),
-        ("design=synthetic:9-8", "synthetic:LEAST-MOST"),
+        ("design=synthetic:9-8", "synthetic:MIN-MAX"),
         ("design=[toy6,synthetic:6-8]", "one distribution alone, or names of designs"),
         ("design=synthetic:6-8 runtime=ray", "runtime='ray': must be local with design=synthetic:6-8"),
         ("design=synthetic:6-8 runtime.inference=central", "runtime.inference='central': must be local"),

@@ -19,21 +19,21 @@ class BenchmarkConfig(Settings):
         suite: smoke, synthetic or public, or the path of a suite's .json file
         design: one design instead of a suite, a name or a folder
         split: train, validation or test
-        designs: only these of the suite; empty: all of the split
-        placers: names, or package.module:callable; NAME@SECONDS gives one its own CPU seconds; null: random, greedy and
-            search, or none with placements
-        placements: .plc or .def files of the design, or NAME=FILE, scored beside the placers
-        commands: further placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
-        time: CPU seconds of a run, counted from the start of its process; null: the suite's
-        seeds: runs of each placer on each design, counted from seed
-        seed: the first seed
+        designs: subset of the suite's designs; empty: all of the split
+        placers: names, or package.module:callable; NAME@SECONDS gives a placer its own CPU seconds; null: random, greedy
+            and search, or none with placements
+        placements: .plc or .def files of the design, or NAME=FILE, to score as well
+        commands: additional placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
+        time: CPU seconds per run, counted from the start of its process; null: the suite's
+        seeds: number of runs of each placer on each design
+        seed: seed of the first run; the others follow
         checkpoint: run folder of the policy, or base
         lef: LEF files for the placers openroad and dreamplace
         full: full evaluation of designs with cells
-        parallel: runs at the same time
+        parallel: number of concurrent runs
         address: run on Ray: HOST:PORT of a cluster, or local; null: without Ray
         out: folder of the results; null: runs/benchmark/<suite>-<version>, or <design>
-        plots: draw the profiles and the time to quality, or of one design the best placements
+        plots: draw performance profiles and time to quality, or the best placements of one design
     """
 
     suite: str = "smoke"
@@ -72,7 +72,7 @@ class RescoreConfig(Settings):
     """Settings of `benchmark rescore`.
 
     Attributes:
-        results: folder of the results, with the placements beside them
+        results: folder of the results and their placements
     """
 
     results: str = str(Path("benchmarks") / "results")

@@ -194,7 +194,7 @@ def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Pa
             return str(error)
         designs[one.name] = path, ready(load(path))
     if one.checksum is None and result["checksum"] not in (None, content_checksum(designs[one.name][1])):
-        return f"{one.name}: was imported from other files than the one here"
+        return f"{one.name}: was scored on other content than that of the design here"
     return None
 
 

@@ -23,7 +23,7 @@ from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.shipped import save
 from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings
-from placement.netlist.load import SEARCH_VARIABLE, fetched_folder, find, load
+from placement.netlist.load import SEARCH_VARIABLE, SOURCE_NAME, fetched_folder, find, load
 from placement.netlist.public_designs import PUBLIC_DESIGNS, PublicDesign
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -47,7 +47,9 @@ class SuiteDesign:
         split: train, validation or test.
         baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design; None: scores are not
             divided.
-        checksum: of the content, by `content_checksum`; None: not frozen, for it is imported from the user's own files.
+        checksum: of the content, by `content_checksum`; None: of an imported design, whose clusters may differ from
+            machine to machine.
+        sources: SHA-256 of the unpacked netlist and floorplan files that an imported design must have been made of.
         options: arguments of the generator.
         constraints: of the generated design: `halo` and `grid` in µm, `blocked`, the share of each side of the canvas
             that a blockage in the lower left corner takes.
@@ -58,6 +60,7 @@ class SuiteDesign:
     split: str = "test"
     baseline: str | None = SUPPLIED
     checksum: str | None = None
+    sources: Sequence[str] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     constraints: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
@@ -178,7 +181,26 @@ def design_path(one: SuiteDesign, folder: Path) -> Path:
             f"{one.checksum}; remove {own} if it was changed there, or use the version of the project that made the "
             "suite"
         )
+    _check_sources(one, own)
     return own
+
+
+def _check_sources(one: SuiteDesign, folder: Path) -> None:
+    """Raises DesignError where an imported design was not made of the files that the suite froze."""
+    if not one.sources:
+        return
+    path = folder / SOURCE_NAME
+    try:
+        files = {file["sha256"]: file["name"] for file in json.loads(read_text(path))["files"]}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DesignError(f"{path}: does not list the files of an import: {error}") from None
+    for sha256 in one.sources:
+        if sha256 not in files:
+            raise DesignError(
+                f"{one.name}: {folder} was made of other files than those that the suite froze: none of "
+                f"{', '.join(files.values())} has the SHA-256 {sha256} (unpacked); import the public files, or give "
+                "the folder another name"
+            )
 
 
 def _public_path(name: str, own: Path) -> Path:

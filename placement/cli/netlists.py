@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 
 from placement.config import ConfigError, DesignSettings, OutputSettings, Seeded
-from placement.netlist.files import check_output_file
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
 from placement.netlist.generators.planted import planted
@@ -23,17 +22,6 @@ USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_util
 """A design of `generate flat` by default."""
 MULTI_PIN_NETS = 30
 """Nets of more than two pins in a design of `generate planted`."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DescribeConfig(DesignSettings):
-    """Settings of `describe`.
-
-    Attributes:
-        plot: draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
-    """
-
-    plot: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,20 +114,13 @@ class PlantedConfig(GeneratedDesign, Seeded):
     rows: int = 8
 
 
-def describe(config: DescribeConfig, console: Console) -> None:
-    """Prints a design's statistics, and draws them if requested."""
+def describe(config: DesignSettings, console: Console) -> None:
+    """Prints a design's statistics."""
     # late: Matplotlib takes a second to import
-    from placement.report.describe import check_plot, plot, print_description
+    from placement.report.describe import print_description
 
-    if config.plot:
-        check_output_file("plot", config.plot)
-        check_plot(config.plot)
     assert config.design is not None
-    design = load(config.design, config.initial)
-    print_description(design)
-    if config.plot:
-        plot(design, Path(config.plot))
-        console.print(f"plot: {config.plot}", soft_wrap=True)
+    print_description(load(config.design, config.initial))
 
 
 def generate_shipped(config: GeneratedDesign, console: Console) -> None:

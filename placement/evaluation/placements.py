@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     """Prints the metrics of a placement, and writes the files that are requested; raises DesignError."""
-    writes = config.out is not None or config.draws_plots or config.draws_animation or config.flips
+    writes = config.out is not None or config.draws_plots or config.flips
     if writes:
         check_out(config)
     design, placement, name, soft = load_placement(config)
@@ -147,10 +147,6 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
             style.save_figure(figure, folder / "paths.png")
         if metrics.rows is not None:
             style.save_figure(plots.plot_rows(design, placement, metrics.rows, title=found.title), folder / "rows.png")
-    if config.draws_animation:
-        from placement.report import animation
-
-        animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights)
     console.print(f"written to {folder}", soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""The standard cells of a global placement put on sites of rows: clear of each other, of macros and of blockages.
+"""Legalisation of standard cells: a global placement's cells on sites of rows, clear of cells, macros and blockages.
 
 Axis legend: N nodes, M movable cells. Lengths in µm.
 """
@@ -18,18 +18,20 @@ from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.floorplan import Rows
 
 MOST_SITES, MOST_ROWS = 500, 100
-"""How far OpenROAD's legaliser moves a cell across and up by default; a cell that has to go farther has no place."""
+"""Maximum displacement of a cell across and up, OpenROAD's default; a cell that would have to move farther has no
+place.
+"""
 
 
 class LegalCells(NamedTuple):
     """Cells after legalisation.
 
     Attributes:
-        placement: the given one with the cells on sites, turned as their rows are; a cell without any free sites is
-            where it was.
-        wirelength: weighted half perimeters of the counted nets.
-        without_place: cells whose nearest free sites are beyond `MOST_SITES` or `MOST_ROWS`, or do not exist.
-        mean_displacement, most_displacement: of the cells, across and up together.
+        placement: the given placement with the cells on sites, in the orientation of their rows; a cell without any
+            free sites is not moved.
+        wirelength: weighted half-perimeter wirelength of the counted nets.
+        without_place: number of cells without free sites within `MOST_SITES` and `MOST_ROWS`.
+        mean_displacement, most_displacement: displacement of the cells, across and up together.
         seconds: processor time.
     """
 
@@ -42,16 +44,16 @@ class LegalCells(NamedTuple):
 
 
 def legalise_cells(netlist: Netlist, placement: Placement, core: Core, rows: Rows) -> LegalCells | None:
-    """Puts the movable cells of a global placement on sites, each near to where it was; None if there are no rows.
+    """Puts the movable cells of a global placement on sites close to their positions; None if there are no rows.
 
-    Cells of several rows' height come first, each on the nearest free sites; the others as Abacus has it (Spindler,
+    Cells several rows tall come first, each on the nearest free sites; the others follow by Abacus (Spindler,
     Schlichtmann, Johannes, ISPD 2008).
 
     Args:
-        netlist: the flat one.
-        placement: of every node.
-        core: with blockages and halos that cells keep off.
-        rows: of the floorplan.
+        netlist: the flat netlist.
+        placement: positions of all nodes.
+        core: the core, with blockages and halos that are closed to cells.
+        rows: the rows of the floorplan.
     """
     if not len(rows):
         return None

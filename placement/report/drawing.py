@@ -35,7 +35,6 @@ MOVABLE = Look("#9cc7e4", "#0072b2")
 FIXED = Look("#c3c8cd", "#5b646d")
 SOFT = Look("#b9e3d4", "#6fbf9f", 0.7)
 PORT_FACE = "#b97f00"
-NEWEST = Look(style.VERMILION, "#6B2F00")  # the macro that an animation places
 
 X_LABEL, Y_LABEL = "x from the canvas's left edge (µm)", "y from its lower edge (µm)"
 

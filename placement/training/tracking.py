@@ -23,7 +23,7 @@ from placement.training.run_folder import design_label, dotted, plain, working_f
 
 _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
-RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
+RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "report.html")
 """The files of a run folder that the tracker receives at the end."""
 INTERVAL = 5.0
 """Seconds between two looks at `metrics.csv`."""

@@ -89,6 +89,23 @@ def test_a_public_design_is_found_on_the_path(tmp_path: Path, monkeypatch: pytes
         design_path(one, tmp_path / "made")
 
 
+def test_an_imported_design_must_be_made_of_the_frozen_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(data_folder("netlists") / "toy6", tmp_path / "chip")
+    monkeypatch.setenv("PLACEMENT_PATH", str(tmp_path))
+    one = SuiteDesign("chip", "public", sources=("aa", "bb"))
+    with pytest.raises(DesignError, match=r"source\.json"):
+        design_path(one, tmp_path / "made")
+    source = tmp_path / "chip" / "source.json"
+    names = {"bb": "chip.def", "cc": "chip.lef", "aa": "chip.v"}
+    source.write_text(json.dumps({"files": [{"name": name, "sha256": key} for key, name in names.items()]}))
+    assert design_path(one, tmp_path / "made") == tmp_path / "chip"
+    with pytest.raises(DesignError, match=r"none of chip\.def, chip\.lef, chip\.v has the SHA-256 dd"):
+        design_path(dataclasses.replace(one, sources=("aa", "dd")), tmp_path / "made")
+    source.write_text("{}")
+    with pytest.raises(DesignError, match="does not list the files of an import"):
+        design_path(one, tmp_path / "made")
+
+
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     known = {"name": "mine", "version": 3, "about": "one", "time": 1, "designs": [{"name": "toy6", "kind": "built_in"}]}

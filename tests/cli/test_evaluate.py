@@ -91,7 +91,6 @@ def test_files_are_written_where_asked(tmp_path):
     result = run("design=toy6", "plots=true", "out=here", "soft_placer=force_directed", "json=true", folder=tmp_path)
     values = last_json(result)
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [
-        "episode.gif",
         "macros.csv",
         "maps.png",
         "metrics.json",

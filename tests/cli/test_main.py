@@ -150,7 +150,6 @@ def test_arguments_of_train_as_hydra_takes_them():
         (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
         (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),
-        (["describe", "toy6", "--plot", "x.doc"], "plot=x.doc: must end in one of ."),
         (["search", "design=toy6", "env.cost=proxy"], "there is no setting 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),

@@ -46,7 +46,7 @@ def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pyt
     program.write_text("#!/bin/sh\necho 'third/D (DFF) 200.0 207.5 -7.5 (VIOLATED)' > ends.txt\n")
     program.chmod(0o755)
     words = ["evaluate", f"design={tmp_path / 'chip'}", "json=true", f"out={tmp_path / 'out'}"]
-    assert main([*words, "timing=true", f"sta={program}", "plots=true", "animation=false"]) == 0
+    assert main([*words, "timing=true", f"sta={program}", "plots=true"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])
     theirs = found["opensta"]

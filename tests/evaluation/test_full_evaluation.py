@@ -20,7 +20,7 @@ from placement.netlist.load import load
 def test_the_full_evaluation_is_in_table_json_and_pictures(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [f"design={made}", "cost=chip", "full=true", "json=true", "plots=true", "animation=false"]
+    words = [f"design={made}", "cost=chip", "full=true", "json=true", "plots=true"]
     assert main(["evaluate", *words, f"out={tmp_path}"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])

@@ -90,7 +90,7 @@ def test_pictures_are_drawn(run_folder, tmp_path):
     (run_folder / "metrics.csv").write_text(f"{header}\n1,8,1.5,1.25\n2,16,1.25,1.0\n")
     evaluate(run_folder, plots=True, out=str(tmp_path / "out"))
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"placement.png", "maps.png", "episode.gif", "training.png", "placement.plc"} <= names
+    assert {"placement.png", "maps.png", "training.png", "placement.plc"} <= names
 
 
 def test_the_seed_decides_the_samples(run_folder, tmp_path):

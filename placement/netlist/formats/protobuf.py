@@ -26,7 +26,6 @@ from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.files import SourceFile, decoded, packed, read_bytes, write_whole
-from placement.netlist.formats.protobuf_text import TextParser
 
 SOFT_MACRO_PREFIX = "Grp"
 METADATA = "__metadata__"
@@ -118,18 +117,19 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     """The columns by the full grammar; raises DesignError for the first fault."""
-    file = TextParser(path, decoded(data, path))
-    nodes = [node for node in file.nodes() if node.name != METADATA]
+    from placement.netlist.formats.protobuf_text import read_nodes  # Google's parser takes time to import
+
+    text = decoded(data, path)
+    nodes = [node for node in read_nodes(path, text) if node.name != METADATA]
     index: dict[str, int] = {}
     for number, node in enumerate(nodes):
         first = index.setdefault(node.name, number)
         if first != number:
-            line = file.line(nodes[first].at)
-            raise file.error(node.at, f"duplicate node name {node.name!r}, first used on line {line}")
+            raise node.error(f"duplicate node name {node.name!r}, first used on line {nodes[first].line()}")
     for node in nodes:
-        for name, at in node.inputs:
+        for name in node.inputs:
             if name not in index:
-                raise file.error(at, f"node {node.name!r} drives {name!r}, which does not exist")
+                raise node.error(f"node {node.name!r} drives {name!r}, which does not exist", name)
     texts = {key: dict.fromkeys(node.text(key) for node in nodes) for key in ("type", "ref_name")}
     types = {text: _TYPES.index(text.lower()) for text in texts["type"] if text and text.lower() in _TYPES}
     masters = {text: number for number, text in enumerate(text for text in texts["ref_name"] if text is not None)}
@@ -147,8 +147,8 @@ def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]
         "master": column("ref_name", np.int32, masters, "a name"),
         "masters": list(masters),
         "start": np.cumsum([0, *(len(node.inputs) for node in nodes)]).astype(np.int32),
-        "sinks": np.array([index[name] for node in nodes for name, _ in node.inputs], dtype=np.int32),
-        "begin": np.cumsum([len(file.text[first:end].encode()) for first, end in itertools.pairwise(begins)]),
+        "sinks": np.array([index[name] for node in nodes for name in node.inputs], dtype=np.int32),
+        "begin": np.cumsum([len(text[first:end].encode()) for first, end in itertools.pairwise(begins)]),
         "findings": [],
     }
 

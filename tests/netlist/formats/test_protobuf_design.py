@@ -140,7 +140,7 @@ FAULTS = {
     "zero size": (FLAT.replace("f: 8.0", "f: 0.0"), DEF, r"1 macros whose width is not above 0: m\[0\]"),
     "no size": (FLAT.replace('key: "height"', 'key: "depth"'), DEF, "3 nodes without a height: m"),
     "no type": (FLAT.replace('"stdcell"', '"cell"', 1), DEF, r"must be one of macro, macro_pin"),
-    "cut": (FLAT[: FLAT.rindex("}")], DEF, "it seems to be cut"),
+    "cut": (FLAT[: FLAT.rindex("}")], DEF, "seems to be cut"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
     "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that the protobuf does not have: m\[1\]"),
