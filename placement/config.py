@@ -222,7 +222,8 @@ class PolicyConfig(Settings, group="policy."):
         whitespace_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
             in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
-        dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
+        dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
+            a CPU)
         location: use the location head
         graph: use the embeddings of the graph encoder
     """

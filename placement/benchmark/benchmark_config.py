@@ -20,8 +20,8 @@ class BenchmarkConfig(Settings):
         design: one design instead of a suite, a name or a folder
         split: train, validation or test
         designs: subset of the suite's designs; empty: all of the split
-        placers: names, or package.module:callable; NAME@SECONDS gives a placer its own CPU seconds; null: random, greedy
-            and search, or none with placements
+        placers: names, or package.module:callable; NAME@SECONDS gives a placer its own CPU seconds; null: random,
+            greedy and search, or none with placements
         placements: .plc or .def files of the design, or NAME=FILE, to score as well
         commands: additional placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
         time: CPU seconds per run, counted from the start of its process; null: the suite's

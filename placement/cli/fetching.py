@@ -19,8 +19,8 @@ class FetchConfig:
     Attributes:
         name: the design; null: list all designs
         out: folder for the files; null: where commands find the design by name
-        source: address of a copy of the MacroPlacement repository's files (http, https or file); {ref} in it is replaced
-            by a branch or commit
+        source: address of a copy of the MacroPlacement repository's files (http, https or file); {ref} in it is
+            replaced by a branch or commit
     """
 
     name: str | None = None

@@ -180,8 +180,8 @@ class SearchConfig(AnnealSettings, PlacementSettings):
 
     Attributes:
         method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: start
-            from the search's own starts; mixed_size: place cells and macros together, then anneal the macros among the cells
-            (imported designs); null: refine with placement or checkpoint, else anneal
+            from the search's own starts; mixed_size: place cells and macros together, then anneal the macros among the
+            cells (imported designs); null: refine with placement or checkpoint, else anneal
         moves: moves per thread instead of time, for reproducible results
         candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
             designs)
