@@ -113,7 +113,7 @@ def test_several_designs():
         ("runtime.shards=0", "runtime.shards=0: must be at least 1"),
         ("runtime.fan_out=1", "runtime.fan_out=1: must be at least 2"),
         ("runtime.roles.actor.memory_mb=-1", "runtime.roles.actor.memory_mb=-1: must be at least 0"),
-        ("runtime=ray runtime.inference=central", "local with runtime=ray: its actors are processes"),
+        ("runtime=ray runtime.inference=central", "local with runtime=ray, because sending every observation"),
         ("runtime.inference=shared", "local or central"),
         ("runtime.env_threads=-1", "runtime.env_threads=-1"),
     ],
