@@ -1,4 +1,4 @@
-"""The settings of `benchmark`, `benchmark rescore` and `benchmark page`."""
+"""Settings of `benchmark`, `benchmark rescore` and `benchmark page`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class BenchmarkConfig(Settings):
     """Settings of `benchmark`.
 
     Attributes:
-        suite: smoke, synthetic or public, or the path of a suite's .json file
+        suite: smoke, synthetic, public, or the path of a suite's .json file
         design: one design instead of a suite, a name or a folder
         split: train, validation or test
-        designs: subset of the suite's designs; empty: all of the split
-        placers: names, or package.module:callable; NAME@SECONDS gives a placer its own CPU seconds; null: random,
-            greedy and search, or none with placements
-        placements: .plc or .def files of the design, or NAME=FILE, to score as well
+        designs: only these designs of the suite; empty: all of the split
+        placers: names, or package.module:callable; NAME@SECONDS sets the CPU seconds of one; null: random, greedy and
+            search, or none with placements
+        placements: .plc or .def files of the design, or NAME=FILE, scored with the placers
         commands: additional placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
-        time: CPU seconds per run, counted from the start of its process; null: the suite's
-        seeds: number of runs of each placer on each design
-        seed: seed of the first run; the others follow
+        time: CPU seconds of a run, counted from the start of its process; null: the suite's
+        seeds: number of runs of each placer on each design, with consecutive seeds
+        seed: the first seed
         checkpoint: run folder of the policy, or base
         lef: LEF files for the placers openroad and dreamplace
         full: full evaluation of designs with cells
         parallel: number of concurrent runs
         address: run on Ray: HOST:PORT of a cluster, or local; null: without Ray
         out: folder of the results; null: runs/benchmark/<suite>-<version>, or <design>
-        plots: draw performance profiles and time to quality, or the best placements of one design
+        plots: draw the profiles and the time to quality, or the best placements of a single design
     """
 
     suite: str = "smoke"
@@ -61,7 +61,7 @@ class BenchmarkConfig(Settings):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The placers to run: by default the usual ones, and none where placements are given."""
+        """Returns the placers to run; by default the usual ones, or none if placements are given."""
         if self.placers is not None:
             return self.placers
         return () if self.placements else DEFAULT_PLACERS

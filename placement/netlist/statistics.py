@@ -13,7 +13,7 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import graph_arrays, vertex_name
 
 _LISTED = 5
-"""Nets and nodes that are named."""
+"""Number of nets and nodes that are listed."""
 
 
 class Statistics(NamedTuple):
@@ -53,7 +53,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(design: Design) -> Statistics:
-    """The figures of a design."""
+    """The statistics of a design."""
     netlist = design.netlist
     graph = graph_arrays(design)
     degrees = np.diff(netlist.net_start)
