@@ -54,7 +54,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Throws std::invalid_argument where bytes are missing or left over, or the checksum is another.
+// Throws std::invalid_argument if bytes are missing or left over, or the checksum differs.
 class ByteReader {
  public:
   explicit ByteReader(const std::string& bytes) : bytes_(bytes) {
