@@ -108,7 +108,7 @@ class DrawnActor(Actor):
         return [episode._replace(design=np.array(numbers[int(episode.design)], np.int32)) for episode in played]
 
     def _made(self, number: int, count: int) -> _Round:
-        """Makes the round whose first episode is the actor's `count`-th; raises CancelledError after the actor's end."""
+        """Makes the round whose first episode is the actor's `count`-th; raises CancelledError after its end."""
         drawn, groups = self._drawn, self._drawn.envs // EPISODES_PER_DESIGN
         first = count // EPISODES_PER_DESIGN
         numbers = [(first + group) * drawn.actors + number for group in range(groups)]
