@@ -45,20 +45,20 @@ SLACK = 0.02
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """A run.
+    """The run to plan.
 
     Attributes:
         actors: number of actors
         model_mb: size of the parameters, MB
         episode_mb: size of an episode, MB; the default is Ariane's
-        episodes: episodes of an actor's round
-        round_seconds: time to play a round, ± a tenth
-        learn_seconds: time to learn from all rounds; null: as round_seconds
+        episodes: episodes per round of an actor
+        round_seconds: time to play a round, ± 10%
+        learn_seconds: time to learn from all rounds; null: same as round_seconds
         max_staleness: versions that an episode may lag behind
-        caches: number of model caches (0: actors read from the learner); null: find a sufficient one
+        caches: number of model caches (0: actors read from the learner); null: find a sufficient number
         fan_out: caches or readers that one cache serves
-        shards: number of replay shards; null: find a sufficient one
-        megabits: Mbit/s of each host's link
+        shards: number of replay shards; null: find a sufficient number
+        megabits: bandwidth of each host's link, Mbit/s
     """
 
     actors: Count = 64

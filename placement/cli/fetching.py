@@ -17,10 +17,10 @@ class FetchConfig:
     """Settings of `fetch`.
 
     Attributes:
-        name: the design; null: list those that there are
-        out: the folder for its files; null: where commands find the design by its name
-        source: the address of a copy of the MacroPlacement repository's files: http, https or file; {ref} in it becomes
-            a branch or commit
+        name: the design; null: list all designs
+        out: folder for the files; null: where commands find the design by name
+        source: address of a copy of the MacroPlacement repository's files (http, https or file); {ref} in it is
+            replaced by a branch or commit
     """
 
     name: str | None = None

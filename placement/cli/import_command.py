@@ -30,22 +30,21 @@ class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
-            right, top, turned with the macro), or mem*=5,3 for some, by name or master
-        halo_pins: keep halos only on the sides of a macro that its pins are nearest to
-        blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
-        region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
-        fence: a region without other macros
-        port_keepout: µm between macros and ports
-        channel: least µm between macros, and between macros and the core's edge, unless they abut: 12, or 12,10
-            (across, up); 0: any distance is allowed; null: as the power straps in the files need it
+        halo: margins of macros in µm, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
+            right, top, in orientation N), or mem*=5,3 for some macros, by name or master
+        halo_pins: keep halos only on the sides of a macro nearest to its pins
+        blockage: rectangles without macros, in addition to those of the files: x_low,y_low,x_high,y_high
+        region: rectangles that contain certain macros: NAME:MACROS:x_low,y_low,x_high,y_high
+        fence: region that excludes other macros, in the same form
+        port_keepout: minimum distance between macros and ports, in µm
+        channel: minimum gap in µm between macros, and between macros and the core's edge, unless they abut: 12, or
+            12,10 (across, up); 0: no rule; null: derived from the power straps in the files
         snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
         any_orientation: allow all orientations, whatever the LEF files say
-        array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm; by
-            default their halos)
-        banks: macros of one master whose names differ only in their last number (ram_0, ram_1, …) form a block
-        array_order: order of the macros in a block: places (their positions in the files, or where wires pull them) or
-            names
+        array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
+            default gap: the halos)
+        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) to a block
+        array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
     halo: tuple[Text, ...] = ()
@@ -92,13 +91,13 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     Attributes:
         out: design folder to write
         name: name of the design; null: as in the files
-        free_macros: macros that the files fix are movable
+        free_macros: treat macros that are fixed in the files as movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
-        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
-        clusters: target number of soft macros, besides one for each macro and each gcell's ports
-        positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
-            first
+        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and how many of each macros block
+        clusters: target number of soft macros, not counting those next to macros and ports
+        positions: cluster cells by position, too; if the files give no positions, first place cells and macros
+            together
     """
 
     out: str

@@ -49,8 +49,8 @@ class ViewConfig(DesignSettings, OutputSettings):
     Attributes:
         placement: .plc or .def files to open, and a run folder to watch; none: the design's own placement
         checkpoint: run folder of the policy that places macros on request; null: the opened run folder
-        host: address to serve at; whoever has the printed address can change and save placements
-        port: port to serve at; 0: any free one
+        host: address to serve at; anyone who has the printed address can change and save placements
+        port: port to serve at; 0: any free port
         browser: open the browser; false: only print the address
         steps: file of steps to apply to the first placement
         out: .plc file: write the first placement with the steps applied, and open no window
