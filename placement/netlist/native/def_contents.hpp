@@ -67,8 +67,7 @@ struct DefPins {
   Names name;
   Words nets, layers;
   Numbers net, layer, x, y;                // net and layer: -1: none
-  Numbers box;                             // left, bottom, right, top of the shapes, relative to (x, y), in orientation
-                                           // N
+  Numbers box;                             // left, bottom, right, top of the shapes, relative to (x, y), unturned
   Codes status, orientation, direction, use, special;
   Offsets begin;
 };
@@ -113,8 +112,7 @@ struct DefNets {
 // Straight segments of supply nets with SHAPE STRIPE, each once.
 struct DefStraps {
   Words layers;
-  Numbers net, layer, width, at, low, high;  // net: a number within the straps; at: across its direction; low, high:
-                                             // along it
+  Numbers net, layer, width, at, low, high;  // net: number within the straps; at: across; low, high: along
   Codes is_vertical;
 };
 

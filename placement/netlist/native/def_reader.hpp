@@ -77,8 +77,7 @@ class DefReader {
   DefLexer lexer_;
   DefContents out_;
   std::unordered_map<std::string_view, std::int32_t> component_of_, pin_of_, net_of_;
-  std::unordered_map<std::string, std::int32_t> plain_component_, plain_pin_;  // by names without escapes; −2:
-                                                                               // ambiguous
+  std::unordered_map<std::string, std::int32_t> plain_component_, plain_pin_;  // unescaped; −2: ambiguous
   std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are omitted
   std::vector<End> ends_;  // of the current net
   StrapFinder straps_;     // of the current net
