@@ -63,7 +63,7 @@ class Supervisor:
             wake_up()
 
     def shut_down(self, *, timeout: float) -> None:
-        """Stops all workers and joins them in `timeout` seconds overall; raises WorkerStuck naming those that remain."""
+        """Stops all workers and joins them within `timeout` seconds; raises WorkerStuck naming those that remain."""
         self.request_stop()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
