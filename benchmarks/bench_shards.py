@@ -230,7 +230,7 @@ def measure(
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
     seconds = max(wanted, ROUNDS * max(making + link_seconds, writers / shards * link_seconds))
     groups: dict[str, list[int]] = {}
-    for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
+    for actor in range(writers):  # the writers of a host use all shards and share a connection to each
         groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
     for host, actors in groups.items():
         processes[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
@@ -261,9 +261,7 @@ def measure(
 
 
 def standard_error(of_writers: list[np.ndarray]) -> float:
-    """Returns the standard error of the mean over all writes, with one observation per writer: writes are
-    correlated.
-    """
+    """Returns the standard error of the mean over all writes, one observation per writer: writes are correlated."""
     counts = np.array([len(found) for found in of_writers], float)
     mean = np.concatenate(of_writers).mean()
     residuals = np.array([found.sum() for found in of_writers]) - mean * counts
