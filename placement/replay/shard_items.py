@@ -20,7 +20,8 @@ from placement.transport.addresses import accepts
 from placement.transport.gate import Dial, direct
 from placement.transport.reverb_server import quiet_standard_error, reverb, tf
 
-# reverb_server comes first: it makes TensorFlow start quietly. isort: split
+# reverb_server comes first: it makes TensorFlow start quietly.
+# isort: split
 from tensorflow.python.data.util import structure
 from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.cancellation import CancellationManager
