@@ -318,7 +318,7 @@ _OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "stalen
 
 @dataclasses.dataclass(frozen=True)
 class RuntimeConfig(Settings, group="runtime."):
-    """How the roles run. The settings from `address` on apply to `runtime=ray` only.
+    """The execution of the roles. The settings from `address` on apply to `runtime=ray` only.
 
     Attributes:
         name: local: all roles in one process; ray: each role in its own processes, which Ray restarts; accelerator:

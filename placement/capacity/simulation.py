@@ -34,8 +34,8 @@ class TransferCosts:
         write_seconds, write_seconds_per_mb: time of one write of an episode, and its increase per MB.
         write_goodput: fraction of a link's rate that carries episodes.
         write_chunks: number of chunks of an episode, which pass a link's queue one after another.
-        write_crowding: by what fraction, times the square of the number of other transfers under way, a link slows down
-            (measured while a learner reads).
+        write_crowding: fraction, per squared number of other transfers under way, by which a link slows down (measured
+            while a learner reads).
         ingest_seconds: CPU time of the learner for each episode that it fetches.
     """
 

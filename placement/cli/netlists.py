@@ -116,7 +116,7 @@ class PlantedConfig(GeneratedDesign, Seeded):
 
 def describe(config: DesignSettings, console: Console) -> None:
     """Prints a design's statistics."""
-    # late: Matplotlib takes a second to import
+    # Imported late, since Matplotlib takes a second.
     from placement.report.describe import print_description
 
     assert config.design is not None
@@ -142,7 +142,7 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and the design imported from it."""
-    # late: JAX takes seconds to import
+    # Imported late, since JAX takes seconds.
     from placement.flat.global_placement import place_before_clustering
 
     check_design_folder(config.out, force=config.force)

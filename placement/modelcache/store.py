@@ -214,7 +214,7 @@ class Layout:
         """Packs one snapshot as uint8 [bytes], read-only.
 
         Args:
-            version: of the parameters.
+            version: the version of the parameters.
             parameters: pytree of arrays of this layout.
 
         Raises:

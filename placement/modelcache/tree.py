@@ -14,7 +14,7 @@ class CacheTree:
     """The host and the parent of each cache.
 
     Attributes:
-        hosts: of each cache.
+        hosts: the host of each cache.
         parents: number of each cache's parent, always lower than its own; ROOT for those that the root feeds.
     """
 
@@ -58,7 +58,7 @@ def plan_tree(hosts: Sequence[str], fan_out: int) -> CacheTree:
     """A tree as flat as the fan-out allows, filled level by level.
 
     Args:
-        hosts: of each cache; several may share one.
+        hosts: the host of each cache; several may share one.
         fan_out: maximum number of caches that the root or one cache feeds.
 
     Raises:

@@ -36,7 +36,7 @@ class ReplayWriter(Protocol):
         """
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees the stored episodes. May be called twice."""
 
 
 class ReplayReader(Protocol):
@@ -55,7 +55,7 @@ class ReplayReader(Protocol):
         """The number of episodes that wait to be read."""
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees the stored episodes. May be called twice."""
 
 
 class Replay(ReplayWriter, ReplayReader, Protocol):

@@ -20,7 +20,7 @@ from placement.transport.addresses import accepts
 from placement.transport.gate import Dial, direct
 from placement.transport.reverb_server import quiet_standard_error, reverb, tf
 
-# reverb_server comes first: it has TensorFlow start quietly.
+# reverb_server comes first: it makes TensorFlow start quietly.
 # isort: split
 from tensorflow.python.data.util import structure
 from tensorflow.python.eager import context, execute

@@ -165,9 +165,7 @@ class ShardedReplay(ReplayReader):
         self._delivery.close()
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and ends its own threads; the shards keep running. May be called
-        twice.
-        """
+        """Wakes waiting threads with ReplayClosed and ends its own; the shards keep running. May be called twice."""
         self.stop()
         deadline = time.monotonic() + CLOSE_SECONDS
         for reader in self._readers:

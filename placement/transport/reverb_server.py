@@ -57,7 +57,7 @@ class ReverbServer:
 
     Attributes:
         port, address: TCP port, and `host:port`, by which others reach it.
-        client: for use in this process.
+        client: a client for this process.
     """
 
     def __init__(self, server: reverb.Server, bind: str, temporary: tempfile.TemporaryDirectory | None) -> None:

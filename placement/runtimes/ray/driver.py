@@ -324,9 +324,7 @@ class Driver:
         self._progress.note(STOPPING)
         self._tell("stop")
         unfinished = Run(working_folder(self._config.run_dir), interrupted=True)
-        if (
-            not self._learner_is_ready or self._learner.restarting
-        ):  # Nothing is learned, or the learner does not answer.
+        if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or it does not answer
             return unfinished
         saved = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS

@@ -158,7 +158,7 @@ def _start_or_retry(ray: Any, cpus: int, note: Path, others: Sequence[psutil.Pro
         note.write_text(folder, encoding="utf-8")
         try:
             _start(ray, cpus, folder)
-        except Exception as error:  # Ray has no class of its own for it.
+        except Exception as error:  # Ray has no separate class for it.
             if NOT_READY not in str(error):
                 raise
             _log.warning("Ray was not ready in time; it is restarted")

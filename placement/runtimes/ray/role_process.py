@@ -66,7 +66,7 @@ class RoleProcess:
         return coordinator
 
     def network(self) -> NetworkAccess:
-        """How this process serves others, and reaches them."""
+        """The network settings of this process."""
         import ray
 
         wanted = self.config.runtime.bind

@@ -75,9 +75,7 @@ class RolloutProcess(RoleProcess):
         from placement.modelcache.tree import plan_tree
 
         def addresses() -> tuple[str, ...]:
-            """Addresses of the cache on this machine or a leaf, a second leaf, their ancestors, and the learner's
-            cache.
-            """
+            """Addresses of the cache on this machine or a leaf, another leaf, their ancestors, and the learner's."""
             tree = plan_tree(coordinator.cache_hosts(), self.config.runtime.fan_out)
             return coordinator.cache_addresses(tree.readable(coordinator.host, self.who.number))
 
