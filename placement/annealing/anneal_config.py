@@ -31,7 +31,7 @@ def _is_rectangle(corners: tuple[float, ...]) -> bool:
 
 
 _Corners = Annotated[
-    tuple[float, ...], Rule("[left, low, right, high] in µm, left < right and low < high", _is_rectangle)
+    tuple[float, ...], Rule("[left, bottom, right, top] in µm, left < right and bottom < top", _is_rectangle)
 ]
 
 
@@ -46,12 +46,12 @@ class AnnealConfig(Settings, group="anneal."):
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             a fifth of it to refine
         rotate: also try orientations that swap width and height
-        spacing: µm between hard macros, and to blockages; null: the spacing that the import chose so that cells fit in
-            between
-        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
-        tidy: share of the cost that the final straightening of the macros may add; also weighs tidiness before it;
-            null: neither
-        grid: pitch in µm of the hard macros' final lower left corners; 0: none
+        spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves room
+            for cells
+        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
+        tidy: weight of tidiness, as the share of the cost that straightening may add at the end; null: do not
+            straighten
+        grid: pitch of the grid for final lower left corners of hard macros, in µm; 0: none
 
     Example:
         >>> found = placement.search("toy6", moves=2000, config=placement.AnnealConfig(spacing=1.0))

@@ -1,4 +1,4 @@
-"""The leaderboard as a Markdown page, with what it is made of beside it."""
+"""The leaderboard as a Markdown page, with its data in a file beside it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PICTURES = {
     TIME_NAME: "Each placer's normalised chip cost over CPU seconds",
 }
 IMAGES = "images"
-"""The folder of the page's pictures, beside it."""
+"""Folder of the page's pictures, beside the page."""
 PAGE_SCORES = (
     "chip_cost",
     "routed_wirelength",
@@ -49,7 +49,7 @@ PAGE_SCORES = (
     "wns",
     "tns",
 )
-"""Those that the page has a table of all designs for."""
+"""Scores that have a table of all designs on the page."""
 Notes = Mapping[str, str]
 HEAD = (
     "# Benchmark\n\n"
@@ -66,7 +66,7 @@ HEAD = (
 
 
 def write_board(folder: Path, results: Results, *, plots: bool) -> None:
-    """Writes `benchmark.md`, and of suites `leaderboard.json` and the plots."""
+    """Writes `benchmark.md`, and for suites `leaderboard.json` and the plots."""
     metric = headline(results)
     rows = board(results, metric)
     if rows:
@@ -78,26 +78,26 @@ def write_board(folder: Path, results: Results, *, plots: bool) -> None:
 
 
 def page(results: Results, notes: Notes) -> str:
-    """The whole page of these results; `notes` are those of `read_notes`."""
+    """Returns the page of these results; `notes` are those of `read_notes`."""
     return "\n".join([HEAD, *_section(results, notes)])
 
 
 def read_notes(folder: Path) -> Notes:
-    """The files `<suite>-<version>.md` in the folder of the results: what there is to say of them."""
+    """Reads the files `<suite>-<version>.md` in the folder of the results: remarks on the suites."""
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*.md"))}
 
 
 def _groups(results: Results) -> Iterator[tuple[str, int, str, list[Mapping[str, Any]]]]:
-    """Suite, version, split, and their results."""
+    """Yields suite, version, split, and their results."""
     key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
     for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
         yield suite, version, split, list(own)
 
 
 def _section(results: Results, notes: Notes | None = None) -> list[str]:
-    """For each suite and split: what it is and shows, tables of metrics and designs, failures, machines.
+    """Returns a section per suite and split: description, findings, tables of metrics and designs, failures, machines.
 
-    Without `notes` there is no link to pictures, either.
+    Without `notes`, links to pictures are omitted as well.
     """
     lines: list[str] = []
     for suite, version, split, group in _groups(results):
@@ -132,12 +132,12 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
 
 
 def _pictures(results: Results) -> list[str]:
-    """Costs of clusters, also over time, are not shown where placers are ranked by placed cells."""
+    """Returns the pictures to show; costs of clusters are omitted if placers are ranked by placed cells."""
     return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
 
 
 def _findings(results: Results) -> str:
-    """In words: the best placer by the headline, by how much, and how many runs failed."""
+    """Describes the best placer by the headline metric, its margin, and the number of failed runs."""
     metric = headline(results)
     rows = board(results, metric)
     if len(rows) < 2 or not rows[0].score.value < rows[1].score.value < math.inf:
@@ -163,26 +163,26 @@ def _title(name: str) -> str:
 
 
 def _about(suite: str, split: str, results: Results) -> list[str]:
-    """What the suite is, how many runs there are, and which designs of the split have none."""
+    """Describes the suite, the number of runs, and the designs of the split without runs."""
     known = {str(one["design"]) for one in results}
     text = f"{len(results)} runs on {len(known)} designs."
     try:
         found = read_suite(suite)
         missing = [one.name for one in found.chosen(split) if one.name not in known]
-    except DesignError:  # a suite of somebody's own
+    except DesignError:  # a user-defined suite
         return [text]
     lines = [f"{found.about[0].upper()}{found.about[1:]}. {text}"]
     return lines + (["", f"Not run: {', '.join(f'`{name}`' for name in missing)}."] if missing else [])
 
 
 def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "--:") -> list[str]:
-    """The lines of a table; `align` is Markdown's, of all columns but the first."""
+    """Returns the lines of a Markdown table; `align` applies to all columns but the first."""
     lines = [columns, ["---", *[align] * (len(columns) - 1)], *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def _designs_table(results: Results, name: str) -> list[str]:
-    """The medians of a score, a row for each design, a column for each placer."""
+    """Returns the medians of a score, one row per design, one column per placer."""
     placers = list(dict.fromkeys(str(one["placer"]) for one in results))
     values: dict[tuple[str, str], list[float]] = {}
     for one in results:
@@ -237,7 +237,7 @@ def _provenance(results: Results) -> list[str]:
 
 
 def write_page(config: PageConfig, console: Console) -> None:
-    """Writes the page of all results below a folder. Raises DesignError where there are none, or one is damaged."""
+    """Writes the page of all results below a folder. Raises DesignError if there are none or one is damaged."""
     folder, images = Path(config.results), Path(config.out).parent / IMAGES
     results = read_results(folder)
     if not results:

@@ -33,12 +33,12 @@ SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(DesignSettings):
-    """The output of all four commands.
+    """The output of these commands.
 
     Attributes:
         json: print a JSON object as the last line
         out: output folder; null: runs/evaluate/<design>/<a name>
-        plots: draw the placement and its maps; null: only with checkpoint
+        plots: draw the placement and its maps; null: only if checkpoint is given
     """
 
     cost: CostConfig = DEFAULT_COST
@@ -48,16 +48,16 @@ class EvaluationSettings(DesignSettings):
 
     @property
     def weights(self) -> CostWeights:
-        """The cost's weights as the engine takes them."""
+        """The cost's weights in the engine's form."""
         return self.cost.weights()
 
     def folder(self, design: Design, name: str) -> Path:
-        """The folder that files are written to: by default, one of that name."""
+        """The output folder; by default, one called `name`."""
         return Path(self.out) if self.out is not None else Path("runs") / "evaluate" / design.name / name
 
     @property
     def draws_plots(self) -> bool:
-        """Whether pictures are drawn: by default, only of a policy's placements."""
+        """Whether pictures are drawn; by default, only of a policy's placements."""
         return getattr(self, "checkpoint", None) is not None if self.plots is None else self.plots
 
 
@@ -72,7 +72,7 @@ class PolicySettings(EvaluationSettings, Seeded):
 
     Attributes:
         checkpoint: run folder of a trained policy, or base, the shipped one; design defaults to its run's
-        samples: placements drawn from the policy, besides the greedy one
+        samples: placements sampled from the policy, in addition to the greedy one
         soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
             run's, or none if a placement is measured
     """
@@ -87,7 +87,7 @@ class FlipSettings(Settings):
     """The orientations of these commands.
 
     Attributes:
-        flips: mirror hard macros in place if that is cheaper; sample does by default
+        flips: mirror hard macros in place if that lowers the cost; default of sample: true
     """
 
     flips: bool = False
@@ -98,11 +98,11 @@ class EvaluateConfig(PlacementSettings, FlipSettings):
     """Settings of `evaluate`.
 
     Attributes:
-        soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
+        soft_placer: place the soft macros first, by force_directed, analytic or analytic_fast; null: keep them
         full: full evaluation, for imported designs
-        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
-            otherwise of cells in their clusters
-        sta: path of OpenSTA, which times the same placement beside timing=true
+        timing: static timing, for designs that were imported with liberty and sdc; uses placed cells with full=true,
+            otherwise cells in their clusters
+        sta: path of OpenSTA, to compare its timing with that of timing=true
     """
 
     soft_placer: SoftPlacer | None = None
@@ -113,12 +113,12 @@ class EvaluateConfig(PlacementSettings, FlipSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sta is not None and not self.timing:
-            raise ConfigError(f"sta={self.sta}: goes with timing=true")
+            raise ConfigError(f"sta={self.sta}: needs timing=true")
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedCost(CostConfig, group="cost."):
-    """As `CostConfig`; the cost called `TRAINED` is the one that the policy was trained on.
+    """`CostConfig` with a further cost, `TRAINED`, which is the one that the policy was trained on.
 
     Attributes:
         name: trained, the cost of the policy, run or search; chip or proxy
@@ -127,7 +127,7 @@ class TrainedCost(CostConfig, group="cost."):
     name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED
 
     def of(self, trained: CostConfig) -> CostConfig:
-        """The cost that is meant if a policy was trained on `trained`; weights that are given count."""
+        """Resolves the cost for a policy that was trained on `trained`; given weights take precedence."""
         if self.name != TRAINED:
             return CostConfig(**vars(self))
         given = {name: value for name, value in vars(self).items() if value != getattr(type(self), name)}
@@ -142,7 +142,7 @@ class SampleConfig(PolicySettings, FlipSettings):
     """Settings of `sample`.
 
     Attributes:
-        annealed: number of the cheapest placements whose soft macros are annealed for the cost
+        annealed: number of placements, those with the lowest cost, whose soft macros are annealed
     """
 
     cost: TrainedCost = TRAINED_COST
@@ -179,14 +179,14 @@ class SearchConfig(AnnealSettings, PlacementSettings):
     """Settings of `search`.
 
     Attributes:
-        method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: use the
-            search's own starts; mixed_size: place cells and macros together, then anneal the macros among the cells
-            (imported designs); null: refine with placement or checkpoint, else anneal
+        method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: start
+            from the search's own starts; mixed_size: place cells and macros together, then anneal the macros among the
+            cells (imported designs); null: refine with placement or checkpoint, else anneal
         moves: moves per thread instead of time, for reproducible results
         candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
             designs)
-        timing: weight of negative slack against wirelength in the choice among candidates, for example 0.07, for
-            designs that were imported with liberty and sdc; 0: slack does not count
+        timing: weight of negative slack relative to wirelength in the choice among candidates, for example 0.07, for
+            designs that were imported with liberty and sdc; 0: ignore slack
     """
 
     method: Literal["refine", "anneal", "mixed_size"] | None = None
@@ -197,11 +197,16 @@ class SearchConfig(AnnealSettings, PlacementSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.timing > 0:
-            require(self.candidates > 1, "candidates", self.candidates, "above 1 with timing, which chooses, as 4")
+            require(
+                self.candidates > 1,
+                "candidates",
+                self.candidates,
+                "above 1 with timing, which chooses among candidates, such as 4",
+            )
         if self.candidates > 1 and self.design is None:
             raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
-            raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
+            raise ConfigError("placement and checkpoint exclude each other: give only one of them")
         if self.chosen_method != "refine" and (self.checkpoint is not None or self.placement is not None):
             raise ConfigError(
                 f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
@@ -222,9 +227,9 @@ class LegaliseConfig(PlacementSettings):
     """Settings of `legalise`.
 
     Attributes:
-        spacing: µm between hard macros, and to blockages
-        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
-        grid: µm, of hard macros' lower left corners; 0: none
+        spacing: minimum gap between hard macros, and to blockages, in µm
+        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
+        grid: pitch of the grid for lower left corners of hard macros, in µm; 0: none
     """
 
     spacing: float = 0.0
@@ -233,9 +238,9 @@ class LegaliseConfig(PlacementSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.rules  # raises if one is wrong
+        _ = self.rules  # This raises if a setting is invalid.
 
     @property
     def rules(self) -> AnnealConfig:
-        """Spacing, blockages and grid as the legaliser and its callers take them."""
+        """Spacing, blockages and grid in the legaliser's form."""
         return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)

@@ -1,8 +1,8 @@
-"""Wires of critical paths as additional nets, so that the cell placer keeps them short.
+"""Adds the wires of critical paths to the cell placer's nets, so that the placer keeps these wires short.
 
-A flow's placer weighs nets by their slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). A placer that
-considers only wirelength leaves paths late that it could have kept short. Which paths is a matter of chance, so their
-slack says little about the macros.
+Timing-driven placers weight nets by slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). A placer that
+minimises wirelength alone leaves some paths late that it could have kept short. Which paths these are varies with
+the seed, so their slack says little about the macros.
 
 Times in ps.
 """

@@ -158,9 +158,7 @@ class TimingEvaluator:
         return notices
 
     def places(self, placement: Placement, pins: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the positions of pins (default: all P) in a placement of the flat netlist, float32 [·] each, in
-        µm.
-        """
+        """Returns the positions of pins (default: all P) in a placement of the flat netlist, float32 [·] each, µm."""
         node, dx, dy = (values[pins] for values in (self.timing.node, self.timing.dx, self.timing.dy))
         turn = TURN[placement.orientation[node]]
         x = placement.x[node] + turn[:, 0] * dx + turn[:, 1] * dy

@@ -36,18 +36,18 @@ _TURNED_SIDES = np.array(
     ]
 )
 TOLERANCE = 1e-6
-"""µm: coordinates that are equal but for rounding are equal."""
+"""µm; coordinates that differ by no more are equal, as differences come from rounding."""
 LEAST_PITCH = 1e-4
-"""µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
+"""Minimum pitch of a snapping grid in µm; coordinates are equal within 1e-6 µm, so a finer grid would be useless."""
 LARGEST = 1e9
-"""µm; as `placement.netlist.design.LARGEST`."""
+"""µm; equal to `placement.netlist.design.LARGEST`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SnapGrid:
-    """Where the lower left corners of macros may lie: at `offset` + a whole number of `pitch`es (µm), per axis.
+    """Positions of macros' lower left corners: `offset` plus a whole number of `pitch`es (µm) on each axis.
 
-    A pitch of 0 allows any place on its axis.
+    A pitch of 0 allows any position on its axis.
 
     Raises:
         DesignError: a value is not finite, or a pitch is negative or between 0 and `LEAST_PITCH`.
@@ -76,7 +76,7 @@ class SnapGrid:
         return self.pitch_x > 0 or self.pitch_y > 0
 
     def holds(self, corner_x: float, corner_y: float) -> bool:
-        """Whether a lower left corner (µm) is on it, within `TOLERANCE`."""
+        """Whether a lower left corner (µm) is on the grid, within `TOLERANCE`."""
         return all(
             pitch <= 0 or abs(at - offset - pitch * round((at - offset) / pitch)) <= TOLERANCE
             for at, (pitch, offset) in zip((corner_x, corner_y), self.axes, strict=True)
@@ -85,11 +85,11 @@ class SnapGrid:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MacroGrid:
-    """The snapping grid of some macros, for each of their orientations: where their pins lie on routing tracks.
+    """The snapping grids of some macros per orientation, which put their pins on routing tracks.
 
     Attributes:
         nodes: int32 [·], the macros.
-        grids: for each `Orientation`, in its order, where their lower left corners may lie.
+        grids: the grid of their lower left corners in each `Orientation`, in its order.
 
     Raises:
         DesignError: there are not eight grids.
@@ -108,23 +108,24 @@ class MacroGrid:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Constraints:
-    """What movable hard macros must satisfy. All arrays are read-only.
+    """The constraints on movable hard macros. All arrays are read-only.
 
     Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
 
     Attributes:
-        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N; turned with it. Two hard macros
-            are, on at least one axis, as far apart as the sum of the halos between them. [N, 2] is taken as x and y.
+        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N; it rotates with the node. On at
+            least one axis, two hard macros are at least as far apart as the sum of the halos between them. [N, 2] is
+            accepted as x and y.
         blockages: float64 [K, 4], areas without macros. Halos may reach over them.
-        regions: areas that contain their nodes (hard macros) entirely; all others stay out of exclusive ones.
+        regions: areas that contain their nodes (hard macros) entirely; all other macros stay out of exclusive regions.
         orientations: uint8 [N], the set of allowed orientations of each node.
-        grid: where lower left corners may lie, of macros that have no grid of their own.
-        macro_grids: grids of some macros, by orientation.
-        port_keepout: the least distance of a macro from a port, on one axis at least.
-        spacing: the least distance of movable hard macros that searches keep by default (`AnnealConfig.spacing`), for
-            cells to fit between them. A default is no constraint: it makes no placement illegal.
+        grid: the snapping grid of macros that have no grid of their own.
+        macro_grids: snapping grids of some macros, by orientation.
+        port_keepout: minimum distance of a macro from a port, on at least one axis.
+        spacing: minimum distance between movable hard macros that searches keep by default (`AnnealConfig.spacing`), so
+            that cells fit between them. It is a default, not a constraint, and makes no placement illegal.
         channel: across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either
-            abut (as closely as their halos and the snapping grid let them) or are at least so far apart. 0: no rule.
+            abut (as closely as their halos and the snapping grid allow) or are at least this far apart. 0: no rule.
 
     Example:
         >>> design = placement.load("toy6")
@@ -133,7 +134,7 @@ class Constraints:
 
     Raises:
         DesignError: an array has the wrong shape, a number is not finite, negative or too large, a rectangle is empty,
-            a region has no rectangle or an unknown node, or is only a guide, two regions have the same name.
+            a region has no rectangle or an unknown node, or is only a guide, or two regions have the same name.
     """
 
     halo: np.ndarray
@@ -186,7 +187,7 @@ class Constraints:
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
-        """No constraints, for a netlist of so many nodes."""
+        """No constraints, for a netlist of `nodes` nodes."""
         return cls(np.zeros((nodes, 4)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
 
     @property
@@ -226,22 +227,22 @@ class Constraints:
         return repr(plain).encode()
 
     def _halo_values(self) -> list[list[float]]:
-        """Across and up where opposite sides of all halos are equal, so that earlier fingerprints hold."""
+        """Halos as x and y if opposite sides of all halos are equal, so that earlier fingerprints remain valid."""
         is_even = bool((self.halo[:, :2] == self.halo[:, 2:]).all())
         return (self.halo[:, :2] if is_even else self.halo).tolist()
 
     def turned_halo(self, orientation: np.ndarray) -> np.ndarray:
-        """The nodes' halos left, bottom, right and above in their orientations (int [N]), float64 [N, 4]."""
+        """The nodes' halos in their orientations (int [N]) as left, bottom, right and top, float64 [N, 4]."""
         return turned_sides(self.halo, orientation)
 
     @property
     def coarsest_pitch(self) -> tuple[float, float]:
-        """µm, the largest pitch of any grid in x and in y."""
+        """Largest pitch of any grid in x and in y, in µm."""
         every = [self.grid, *(grid for one in self.macro_grids for grid in one.grids)]
         return max(grid.pitch_x for grid in every), max(grid.pitch_y for grid in every)
 
     def grid_of(self, node: int, orientation: int) -> SnapGrid:
-        """Where the lower left corner of a node may lie in an orientation."""
+        """The grid of a node's lower left corner in an orientation."""
         own = next((one for one in self.macro_grids if node in one.nodes), None)
         return self.grid if own is None else own.grids[orientation]
 
@@ -260,20 +261,20 @@ class Constraints:
         return bool(self.orientations[node] >> orientation & 1)
 
     def turned(self, orientation: np.ndarray) -> np.ndarray:
-        """Int8 [N]: orientations (int [N]) rotated as allowed: a node keeps its own, or else its sides, if it may."""
+        """Orientations (int [N]) rotated as allowed, int8 [N]; a node keeps its own, or else its sides, if it may."""
         preferred = _PREFERRED[orientation]
         allowed = self.orientations[:, None] >> preferred & 1
         return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def four_sides(halo: ArrayLike) -> np.ndarray:
-    """Halos with left, bottom, right and top, float64 [·, 4], of such, or of x and y of both sides, [·, 2]."""
+    """Halos as left, bottom, right and top, float64 [·, 4], from the same or from x and y, [·, 2]."""
     sides = np.asarray(halo, np.float64)
     return np.tile(sides, (1, 2)) if sides.ndim == 2 and sides.shape[1] == 2 else sides.reshape(-1, 4)
 
 
 def turned_sides(halo: np.ndarray, orientation: np.ndarray) -> np.ndarray:
-    """Halos (float64 [N, 4]) left, bottom, right and above of nodes in orientations (int [N]), float64 [N, 4]."""
+    """Halos (float64 [N, 4]: left, bottom, right, top) rotated with the nodes to their orientations (int [N])."""
     return np.take_along_axis(halo, _TURNED_SIDES[orientation], axis=1)
 
 
@@ -298,4 +299,4 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
 
 
 NO_CONSTRAINTS = Constraints.none(0)
-"""A placeholder for `Constraints.none(N)` while the number of nodes is unknown."""
+"""Placeholder for `Constraints.none(N)` while the number of nodes is unknown."""

@@ -1,4 +1,4 @@
-"""A distribution of designs that environments draw from: what `placement.make_pool` takes instead of a list."""
+"""Distributions of designs that environments draw from; `placement.make_pool` takes one instead of a list."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from placement.netlist.design import Design
 
 ENDLESS = 2**31 - 1
-"""Designs of a distribution that has no number of them: their numbers are int32."""
+"""Upper limit on the number of a design, which is an int32, in a distribution without a count."""
 
 
 class DesignBounds(NamedTuple):
-    """What no design of a distribution exceeds.
+    """Upper bounds on all designs of a distribution.
 
     Attributes:
         rows, columns: gcells up and across.
@@ -29,12 +29,12 @@ class DesignBounds(NamedTuple):
 
 @runtime_checkable
 class DesignDistribution(Protocol):
-    """Designs by number, made when they are asked for; `placement.SyntheticDesigns` is one.
+    """Designs by number, made on demand; `placement.SyntheticDesigns` is one.
 
     Attributes:
-        count: how many different designs there are, numbered from 0; None: one for each number below `ENDLESS`.
+        count: number of different designs, numbered from 0; None: one for each number below `ENDLESS`.
         episodes_per_design: episodes that an environment plays with a design before it gets another.
-        bounds: of all designs.
+        bounds: upper bounds on all designs.
     """
 
     @property
@@ -47,4 +47,4 @@ class DesignDistribution(Protocol):
     def bounds(self) -> DesignBounds: ...
 
     def __getitem__(self, number: int, /) -> Design:
-        """Always the same design for a number; called by a thread of the pool."""
+        """Returns the design of a number, which is always the same; called by a thread of the pool."""

@@ -1,4 +1,4 @@
-"""A design before clustering: every standard cell and the floorplan around it, and the `.npz` file that keeps both.
+"""A design before clustering, with every standard cell and the floorplan around it, and the `.npz` file that stores it.
 
 Axis legend: N nodes (hard macros, ports and standard cells, in file order), M macros of an array, in rows from its
 lower left corner. Lengths in µm.
@@ -25,7 +25,7 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 
 FLAT_NAME = "flat.npz"
 STRAYED = 1.5
-"""Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
+"""Database units by which a macro of an array may deviate from its position, since corners and sides are rounded."""
 _FORMAT_VERSION = 1
 
 
@@ -36,7 +36,7 @@ class MacroArray:
     Attributes:
         node: the node of the flat netlist that represents them.
         names: M unescaped names.
-        written_names: the same names as the user's DEF file writes them.
+        written_names: M names as the user's DEF file writes them.
         width, height: µm, of each macro in orientation N.
         dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N.
 
@@ -64,12 +64,12 @@ class MacroArray:
             )
 
     def members_at(self, x: float, y: float, orientation: int) -> tuple[np.ndarray, np.ndarray]:
-        """float64 [M] each: the macros' centres if the array's centre is (x, y); all have its orientation."""
+        """The macros' centres if the array's centre is (x, y), float64 [M] each; all have its orientation."""
         turn = TURN[orientation]
         return x + turn[0] * self.dx + turn[1] * self.dy, y + turn[2] * self.dx + turn[3] * self.dy
 
     def corners_at(self, x: float, y: float, orientation: int) -> np.ndarray:
-        """float64 [M, 4, 2]: the corners of the macros' boxes if the array's centre is (x, y)."""
+        """The corners of the macros' boxes if the array's centre is (x, y), float64 [M, 4, 2]."""
         centres = np.stack(self.members_at(x, y, orientation), axis=1)
         half = np.array([self.width, self.height]) / 2
         half = half[::-1] if Orientation(orientation).swaps_sides else half
@@ -78,13 +78,13 @@ class MacroArray:
     def place_of(
         self, x: np.ndarray, y: np.ndarray, orientation: np.ndarray, *, tolerance: float
     ) -> tuple[float, float, Orientation] | None:
-        """Where the array is located, from the places of its macros; None if these do not form the array.
+        """The position of the array, from the positions of its macros; None if these do not form the array.
 
         Args:
             x: float64 [M], µm, the macros' centres.
             y: float64 [M], µm.
             orientation: int [M].
-            tolerance: µm by which a macro may be off its place, on each axis.
+            tolerance: µm by which a macro may deviate from its position on each axis.
         """
         turn = TURN[orientation[0]]
         centre_x = x - turn[0] * self.dx - turn[1] * self.dy
@@ -104,8 +104,8 @@ class FlatDesign:
 
     Attributes:
         name: the design's name.
-        netlist: hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and
-            have `/` as the divider.
+        netlist: hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and have
+            `/` as the divider.
         placement: µm from the same origin as `floorplan`; all ports are placed.
         floorplan: die, rows, tracks, constraints.
         technology: layers and masters; empty without LEF files.
@@ -113,8 +113,8 @@ class FlatDesign:
         master_names: the masters' names.
         written_names: node → its name as the user's DEF file writes it, where that differs.
         sources: the files that the design was read from.
-        notices: what was unusual, assumed or derived while reading, one sentence each.
-        arrays: hard macros that represent several of the files' macros; their master is that of each of these.
+        notices: unusual, assumed or derived facts found while reading, one sentence each.
+        arrays: hard macros that represent several macros of the files, whose common master they have.
 
     Raises:
         DesignError: a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
@@ -148,19 +148,19 @@ class FlatDesign:
 
     @functools.cached_property
     def cells(self) -> np.ndarray:
-        """int32 [·]: the standard cells, in file order."""
+        """The standard cells in file order, int32 [·]."""
         return self.netlist.indices(NodeKind.CELL)
 
     @functools.cached_property
     def pads(self) -> np.ndarray:
-        """int32 [·]: the hard macros of the pad ring, in file order."""
+        """The hard macros of the pad ring in file order, int32 [·]."""
         masters = self.technology.masters
         is_pad = np.array([name in masters and masters[name].is_pad for name in self.master_names] + [False])
         hard = self.netlist.hard
         return hard[is_pad[self.master[hard]]]
 
     def freed(self) -> FlatDesign:
-        """The same design, its macros movable; ports, cells and pads that are fixed stay fixed."""
+        """The same design with movable macros; fixed ports, cells and pads stay fixed."""
         fixed = self.placement.fixed & (self.netlist.kind != NodeKind.HARD)
         fixed[self.pads] = True
         return dataclasses.replace(self, placement=dataclasses.replace(self.placement, fixed=fixed))
@@ -173,7 +173,7 @@ class FlatDesign:
 def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     """Writes a flat design, entirely or not at all, without pickled objects.
 
-    The masters' pins and the shapes of standard cells are left out: the netlist has the offsets of its pins.
+    The masters' pins and the shapes of standard cells are left out, since the netlist has the offsets of its pins.
 
     Raises:
         DesignError: a name contains a line break.
@@ -197,7 +197,7 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
 
 
 def require_flat(folder: str | os.PathLike[str]) -> Path:
-    """The file of the flat design in a design's folder; raises DesignError if there is none."""
+    """Returns the file of the flat design in a design's folder; raises DesignError if there is none."""
     path = Path(folder) / FLAT_NAME
     if not path.is_file():
         raise DesignError(
@@ -214,7 +214,7 @@ def flat_or_none(folder: str | os.PathLike[str]) -> FlatDesign | None:
 
 
 def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
-    """The flat design in a file that `write_flat` wrote, or in a design's folder.
+    """Reads a flat design from a file that `write_flat` wrote, or from a design's folder.
 
     Raises:
         DesignError: there is no such file, it cannot be read or is not a flat design.
@@ -243,7 +243,7 @@ def _values(one: Any) -> list[Any]:
 
 
 def _header(design: FlatDesign) -> dict[str, Any]:
-    """What is no array of numbers, as JSON values."""
+    """The fields that are not arrays of numbers, as JSON values."""
     plan, technology = design.floorplan, design.technology
     return {
         "form": _FORMAT_VERSION,
@@ -270,7 +270,7 @@ def _header(design: FlatDesign) -> dict[str, Any]:
 
 
 def _layer(layer: RoutingLayer) -> list[Any]:
-    """All but its number, which is its place in the list."""
+    """All fields of a layer except its number, which is its index in the list."""
     return [value for field, value in vars(layer).items() if field != "number"]
 
 

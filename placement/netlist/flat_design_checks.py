@@ -1,4 +1,4 @@
-"""Checks for what is probably a mistake in a flat design that was read without error.
+"""Checks for probable mistakes in a flat design that was read without error.
 
 Axis legend: H hard macros, K rectangles. Lengths in µm.
 """
@@ -11,21 +11,21 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.geometry import clipped, grown, union_area
 
 TALL = 4.0
-"""Row heights above which a standard cell is reported: tall cells of libraries take two or three."""
+"""Maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three."""
 COVERED = 0.9
-"""Rows that cover less of their box than this share are reported."""
+"""Minimum fraction of their bounding box that rows cover; less is reported."""
 MARGIN = 0.01
-"""Ports further beyond the die than this share of its longer side are reported: shapes may reach over its edge."""
+"""Tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge."""
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
-    """Notices of cells as large as macros, pins without shapes, ports and fixed macros in unusual places, few rows."""
+    """Notices of cells as large as macros, pins without shapes, misplaced ports and fixed macros, and missing rows."""
     checks = (tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
     return tuple(notice for check in checks if (notice := check(design)))
 
 
 def tall_cells(design: FlatDesign) -> str:
-    """Reports standard cells that are too high to be any; empty if there are none."""
+    """Reports nodes that are too high for standard cells; empty if there are none."""
     row = design.floorplan.rows.row_height
     cells = design.cells[design.netlist.height[design.cells] > TALL * row] if row else design.cells[:0]
     if not len(cells):
@@ -65,13 +65,13 @@ def _beyond_die(design: FlatDesign) -> str:
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
-    """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
+    """The boxes of nodes relative to the core's lower left corner, float64 [H, 4]."""
     core = design.floorplan.core
     return design.netlist.boxes(design.placement, nodes) - np.array([core.x_low, core.y_low] * 2)
 
 
 def _fixed(design: FlatDesign) -> np.ndarray:
-    """int32 [H]: the fixed macros."""
+    """The fixed macros, int32 [H]."""
     placement, hard = design.placement, design.netlist.hard
     return hard[placement.fixed[hard] & placement.placed[hard]]
 
@@ -98,7 +98,7 @@ def _beyond_core(design: FlatDesign) -> str:
 
 
 def _without_rows(design: FlatDesign) -> str:
-    """Reports rows that leave much of the core free, beside placed macros and blockages."""
+    """Reports rows that leave much of the core uncovered, apart from placed macros and blockages."""
     plan, netlist = design.floorplan, design.netlist
     if not len(plan.rows):
         return ""

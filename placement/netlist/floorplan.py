@@ -1,8 +1,8 @@
 """The floorplan of a flat design: die, rows, tracks, blockages, regions and halos; ports spread on its edges.
 
 Axis legend: W rows, K rectangles, each (x_low, y_low, x_high, y_high), G nodes of a region, H nodes with a halo, D
-ports. Lengths are in µm and measured from the origin of the user's own files, so that nothing is shifted when a
-placement is exported; a clustered design's canvas begins at the lower left corner of `Floorplan.core`.
+ports. Lengths are in µm and measured from the origin of the user's own files, so that an export shifts nothing; a
+clustered design's canvas begins at the lower left corner of `Floorplan.core`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Rows:
         x, y: float64 [W], µm, lower left corners.
         width, height: float64 [W], µm.
         site_width: float64 [W], µm; cells begin at whole numbers of sites.
-        orientation: int8 [W], `Orientation` values, of a cell that is not mirrored in its row.
+        orientation: int8 [W], `Orientation` values of a cell that is not mirrored in its row.
     """
 
     x: np.ndarray
@@ -59,7 +59,7 @@ class Rows:
 
     @property
     def row_height(self) -> float:
-        """µm, the commonest height; 0 without rows."""
+        """The most frequent row height in µm; 0 without rows."""
         if not len(self):
             return 0.0
         heights, counts = np.unique(self.height, return_counts=True)
@@ -90,13 +90,13 @@ class Tracks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Blockage:
-    """An area that is taken.
+    """A blocked area.
 
     Attributes:
         rectangles: float64 [K, 4], µm, disjoint within one polygon.
         layer: the routing layer that it blocks; "" if it blocks placement.
         is_soft: whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT).
-        density: the largest share that cells may cover (DEF PARTIAL); None: no cells at all.
+        density: the maximum fraction that cells may cover (DEF PARTIAL); None: no cells at all.
         node: the netlist node that it belongs to; -1: none.
     """
 
@@ -135,10 +135,10 @@ class Region:
 
 @dataclasses.dataclass(frozen=True)
 class Straps:
-    """Power straps on a layer, which repeat.
+    """Repeated power straps on a layer.
 
     Attributes:
-        layer: its name.
+        layer: the layer's name.
         is_vertical: whether they run up.
         pitch: µm from a strap to the next of the same net.
         width: µm.
@@ -152,20 +152,20 @@ class Straps:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Floorplan:
-    """Where a design's nodes may be placed and wires may run.
+    """The areas where a design's nodes may be placed and its wires may run.
 
     Attributes:
         units: database units per µm; every coordinate of the user's files is a whole number of them.
         die: the box around the chip.
         core: the box around its rows; the die if it has none.
-        rows: of standard cells; possibly none.
-        tracks: per layer and direction; possibly none.
-        blockages: of placement and routing, among them what a die that is no rectangle leaves free of `die`.
+        rows: rows of standard cells; possibly none.
+        tracks: routing tracks per layer and direction; possibly none.
+        blockages: placement and routing blockages, including the area of `die` outside a die that is not a rectangle.
         regions: areas with their nodes.
         halo_node: int32 [H], nodes with a halo.
         halo: float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N.
         manufacturing_grid: µm; 0: unknown.
-        straps: of the power grid; per layer and direction.
+        straps: power straps per layer and direction.
     """
 
     units: float
@@ -190,9 +190,9 @@ class Floorplan:
 
 
 def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
-    """float64 [count, 2]: µm, points at even distances along the box's edges, clockwise from its lower left corner.
+    """Points at even distances along the box's edges, clockwise from its lower left corner; float64 [count, 2], in µm.
 
-    The first is located half a distance up the left edge, so that points avoid the corners where they can.
+    The first point is half a distance up the left edge, so that points avoid the corners if possible.
     """
     perimeter = 2 * (box.width + box.height)
     along = (np.arange(count) + 0.5) * perimeter / max(count, 1)
@@ -205,7 +205,7 @@ def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
 def place_missing(
     x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle, what: str = "ports"
 ) -> list[str]:
-    """Places every port without a position on the box's edges, in order; a notice if there are any.
+    """Places every port without a position on the box's edges, in order, and returns a notice if there are any.
 
     `x`, `y` (float64 [D], µm) and `placed` (bool [D]) are changed in place; the notice calls the ports `what`.
     """

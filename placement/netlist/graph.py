@@ -1,8 +1,8 @@
-"""A design as a graph of macros and ports, as arrays.
+"""The graph of a design as arrays.
 
-Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that holds
-ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver
-to each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
+Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that contains
+ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver to
+each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
 dropped.
 
 Axis legend: N netlist nodes, V graph nodes, M edges, I incidences of nets and nodes.
@@ -70,7 +70,7 @@ def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _port_gcells(design: Design) -> np.ndarray:
-    """int64 [ports]: row · columns + column of each port's gcell; ports on the far edges belong to the last one."""
+    """Row · columns + column of each port's gcell, int64 [ports]; ports on the far edges belong to the last one."""
     canvas, ports = design.canvas, design.netlist.ports
     column = np.floor(design.initial.x[ports] / canvas.width * canvas.columns).clip(0, canvas.columns - 1)
     row = np.floor(design.initial.y[ports] / canvas.height * canvas.rows).clip(0, canvas.rows - 1)
@@ -78,7 +78,7 @@ def _port_gcells(design: Design) -> np.ndarray:
 
 
 def _star_edges(design: Design, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges int32 [M, 2] and weights float64 [M] of all nets' stars, among `count` graph nodes."""
+    """Edges (int32 [M, 2]) and weights (float64 [M]) of all nets' stars among `count` graph nodes."""
     net, node = net_members(design)
     ends = vertex[node].astype(np.int64)
     first = np.flatnonzero(np.diff(net, prepend=-1))

@@ -29,11 +29,11 @@ from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
-"""Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
+"""Maximum number of fixed cells that macros keep out of, since every move of a search looks at those nearby."""
 _MOST_NAMED = 3
-"""Macros of a guide in its notice."""
+"""Maximum number of a guide's macros that its notice names."""
 _MISSING = 0.01
-"""The share of the core without rows that is worth a notice."""
+"""Minimum fraction of the core without rows that causes a notice."""
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -52,18 +52,18 @@ class ConstraintSettings:
     """The user's settings. Lengths in µm; rectangles in the files' own coordinates.
 
     Attributes:
-        halo: x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: those of
-            the files.
+        halo: x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: keep the
+            files' halos.
         halos: name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one.
         halo_pins: whether halos are kept on the sides with pins only.
-        blockages: added to those of the files.
-        regions: added to those of the files.
-        port_keepout: the distance of macros from ports.
-        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule; None: as the
-            power straps in the files need it.
-        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), a grid on which the pins
-            of each layer lie on its routing tracks, nothing, or a grid in the files' coordinates.
-        any_orientation: whether macros may have any orientation, whatever the LEF file allows.
+        blockages: blockages to add to those of the files.
+        regions: regions to add to those of the files.
+        port_keepout: distance of macros from ports.
+        channel: across and up, the minimum width of a gap beside a macro that does not abut; 0: no rule; None: derived
+            from the power straps in the files.
+        snap: the grid of lower left corners: the manufacturing grid (if a file gives one), a grid on which the pins of
+            each layer lie on its routing tracks, none, or a grid in the files' coordinates.
+        any_orientation: whether macros may have any orientation, regardless of the LEF file.
     """
 
     halo: tuple[float, ...] | None = None
@@ -78,16 +78,16 @@ class ConstraintSettings:
 
 
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
-    """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
+    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is left out.
 
-    From the files: halos, placement blockages (but soft and
-    partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
-    regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
-    From rows and cells: the spacing. From power straps: the channel.
+    The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
+    cells on nets (others are taps and fillers), fences and regions with a macro (except guides), the orientations that
+    the masters' SYMMETRY allows, and the manufacturing grid. The spacing is derived from rows and cells, the channel
+    from power straps.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
-            snap to, or as `Constraints`.
+            snap to, or like `Constraints`.
     """
     chosen = settings or ConstraintSettings()
     notices = _missing_rows(flat)
@@ -154,7 +154,7 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -
 
 
 def _sides_with_pins(flat: FlatDesign) -> np.ndarray:
-    """Whether a pin on a net is nearer to that side (left, bottom, right, top) than to the others, bool [N, 4].
+    """Whether the nearest side (left, bottom, right, top) of some pin on a net is this one, bool [N, 4].
 
     Macros of one master have the pins of all of them.
     """
@@ -171,7 +171,7 @@ def _sides_with_pins(flat: FlatDesign) -> np.ndarray:
 
 
 def _missing_rows(flat: FlatDesign) -> list[str]:
-    """A notice if a part of the core has no rows and no fixed macro."""
+    """Returns a notice if a part of the core has no rows and no fixed macro."""
     rows, core, netlist = flat.floorplan.rows, flat.floorplan.core, flat.netlist
     fixed = netlist.hard[flat.placement.fixed[netlist.hard]]
     if not len(rows) or len(fixed) == len(netlist.hard):
@@ -197,7 +197,7 @@ def _channel(
 
 
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
-    """What cells need between macros, unless the settings say that macros have no halos."""
+    """The spacing that cells need between macros; 0 if the settings give macros no halos."""
     if settings.halo is not None and not halo.any():
         return 0.0
     spacing = spacing_for_cells(flat, halo)
@@ -227,7 +227,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
 
 
 def _about_cells(blockage: Blockage) -> str:
-    """What becomes of a soft or partial placement blockage."""
+    """Describes the treatment of a soft or partial placement blockage."""
     if blockage.node >= 0:
         return "soft or partial placement blockages of components are left out: they stop cells, not macros"
     if blockage.density is None:
@@ -238,7 +238,7 @@ def _about_cells(blockage: Blockage) -> str:
 
 
 def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
-    """float64 [K, 4]: the fixed cells that macros keep off, on the canvas; none where there are too many."""
+    """The fixed cells that macros keep out of, on the canvas, float64 [K, 4]; none if there are too many."""
     netlist, placement = flat.netlist, flat.placement
     is_fixed = (netlist.kind == NodeKind.CELL) & placement.fixed & placement.placed
     cells = np.intersect1d(np.flatnonzero(is_fixed), netlist.pin_node)
@@ -258,7 +258,7 @@ def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
 
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
-    """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
+    """A blockage of a fixed component without the area of the component itself, float64 [K, 4]."""
     (own,) = flat.netlist.boxes(flat.placement, np.array([blockage.node]))
     found = [np.zeros((0, 4))]
     for box in blockage.rectangles:
@@ -268,12 +268,12 @@ def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
 
 
 def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
-    """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
+    """Rectangles in the files' coordinates, relative to the core's corner and clipped to the core."""
     return clipped(rectangles - np.array([core.x_low, core.y_low] * 2), core.width, core.height)
 
 
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
-    """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
+    """The user's rectangles on the canvas; raises DesignError if one of them does not intersect it."""
     array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
     found = _on_canvas(array, core)
     if len(found) < len(array) or not len(array):
@@ -302,7 +302,7 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
 
 
 def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
-    """What becomes of a guide (DEF REGION of TYPE GUIDE): a preference, which the user may make binding."""
+    """Describes the treatment of a guide (DEF REGION of TYPE GUIDE), a preference that the user may make binding."""
     said = f"region {region.name!r} is left out: a guide is not binding"
     if not len(macros):
         return said
@@ -341,7 +341,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
                 stiff.add(name)
             turns += "R90" in master.symmetry and master.width != master.height
     if unknown:
-        named = sorted(unknown - {""})  # Bookshelf designs have no masters
+        named = sorted(unknown - {""})  # Bookshelf designs have no masters.
         which = f" of {len(named)} masters (first: {named[0]!r})" if named else ""
         notices.append(f"no LEF file gives the SYMMETRY of macros{which}: any orientation is allowed")
     if stiff:
@@ -359,7 +359,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
 def symmetric_orientations(symmetry: frozenset[str]) -> int:
     """The set of orientations that a master's SYMMETRY allows (LEF/DEF Language Reference, MACRO).
 
-    N, and what mirroring about X (FS) or Y (FN) and rotation by 90° (R90) make of it.
+    They are N and the results of mirroring it about X (FS) or Y (FN) and rotating it by 90° (R90).
     """
     mirrored = {"X": ["FS"], "Y": ["FN"], "XY": ["FS", "FN", "S"]}.get("".join(sorted(symmetry & {"X", "Y"})), [])
     if "R90" in symmetry:
@@ -397,7 +397,7 @@ def writable_pitch(plan: Floorplan) -> float:
 def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
     """The routing tracks relative to the core's corner; raises DesignError if a direction has none.
 
-    Those of the lowest layer that prefers their direction count; without LEF, the first of the direction.
+    The tracks are those of the lowest layer that prefers their direction; without LEF, the first of the direction.
     """
     chosen = []
     for is_vertical, direction in ((True, LayerDirection.VERTICAL), (False, LayerDirection.HORIZONTAL)):

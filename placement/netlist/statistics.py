@@ -13,7 +13,7 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import graph_arrays, vertex_name
 
 _LISTED = 5
-"""Nets and nodes that are named."""
+"""Number of nets and nodes that are listed."""
 
 
 class Statistics(NamedTuple):
@@ -21,13 +21,13 @@ class Statistics(NamedTuple):
 
     Attributes:
         nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
-        pins, unused_pins: in all, and those on no net.
+        pins, unused_pins: number of all pins, and of those on no net.
         nets, total_weight: nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
         utilization: covered share of the canvas by kind of macro.
         shapes: (width, height) in µm → number of hard macros, commonest first.
         fixed: fixed hard macros.
-        graph_nodes, graph_edges: of `graph_arrays`.
+        graph_nodes, graph_edges: sizes of `graph_arrays`.
         components: sizes of the graph's connected components, largest first.
         mean_neighbours: graph neighbours of a hard macro, of a soft macro.
         largest_nets: (driver's name, pins, weight), most pins first.
@@ -53,7 +53,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(design: Design) -> Statistics:
-    """The figures of a design."""
+    """The statistics of a design."""
     netlist = design.netlist
     graph = graph_arrays(design)
     degrees = np.diff(netlist.net_start)

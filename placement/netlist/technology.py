@@ -29,16 +29,16 @@ class LayerDirection(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class RoutingLayer:
-    """A metal layer that wires run on.
+    """A routing layer.
 
     Attributes:
-        name: as in the LEF file.
+        name: the name in the LEF file.
         direction: its preferred direction.
         pitch_x, pitch_y: µm between neighbouring wires in x and in y; 0 if the file gives none.
-        width: µm, of a wire; 0 if the file gives none.
+        width: wire width in µm; 0 if the file gives none.
         number: its index among the routing layers, lowest first.
         resistance: Ω per µm of a wire of that width; 0 if the file gives none.
-        capacitance: fF per µm of such a wire to what is around it; 0 if the file gives none.
+        capacitance: fF per µm of such a wire to its surroundings; 0 if the file gives none.
     """
 
     name: str
@@ -52,7 +52,7 @@ class RoutingLayer:
 
     @property
     def pitch(self) -> float:
-        """µm between wires that run in the preferred direction."""
+        """Distance in µm between wires that run in the preferred direction."""
         return self.pitch_x if self.direction is LayerDirection.VERTICAL else self.pitch_y
 
 
@@ -71,7 +71,7 @@ class MasterPin:
     """A pin of a master.
 
     Attributes:
-        name: as written in the LEF file.
+        name: the name in the LEF file.
         direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" if the file gives none.
         use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none.
         x, y: µm, the centre of the box around all its ports.
@@ -91,7 +91,7 @@ class MasterPin:
 
     @property
     def is_signal(self) -> bool:
-        """Whether it is no pin of power or ground."""
+        """Whether it is neither a power nor a ground pin."""
         return self.use not in ("POWER", "GROUND")
 
 
@@ -100,13 +100,13 @@ class Master:
     """A cell or block that components are instances of.
 
     Attributes:
-        name: as components refer to it.
+        name: the name that components refer to.
         kind: the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP.
         subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …), or "".
-        width, height: µm; 0 if the file gives none, as of covers, or of masters that only other designs use.
+        width, height: µm; 0 if the file gives none, as for covers, or for masters that only other designs use.
         symmetry: words of SYMMETRY: X, Y, R90.
         site: the site of its rows; "" if the file gives none.
-        pins: in file order.
+        pins: its pins in file order.
         obstructions: layer name → float64 [K, 4] µm, the shapes of OBS.
         pin_shapes: layer name → float64 [K, 4] µm, the shapes of the pins; kept for blocks only.
     """
@@ -129,7 +129,7 @@ class Master:
 
     @property
     def has_signals(self) -> bool:
-        """Whether it has a pin other than of power and ground."""
+        """Whether it has a pin other than power and ground."""
         return any(pin.is_signal for pin in self.pins)
 
     @property
@@ -144,7 +144,7 @@ class Master:
 
     @property
     def is_cover(self) -> bool:
-        """Whether its instances lie above others, as bumps do, and take no area."""
+        """Whether its instances lie above others, as bumps do, and occupy no area."""
         return self.kind == "COVER"
 
 
@@ -158,7 +158,7 @@ class Technology:
         layers: the routing layers, lowest first.
         sites: name → site.
         masters: name → master.
-        notices: what was passed over while reading.
+        notices: the parts of the files that were skipped.
     """
 
     units: float = 0.0
@@ -170,7 +170,7 @@ class Technology:
 
 
 def merged(technologies: list[Technology]) -> Technology:
-    """Several LEF files as one; the earlier of two definitions holds, with a notice where the sizes differ."""
+    """Merges several LEF files; the first of two definitions holds, with a notice if the sizes differ."""
     layers: dict[str, RoutingLayer] = {}
     sites: dict[str, Site] = {}
     masters: dict[str, Master] = {}
@@ -192,7 +192,7 @@ def merged(technologies: list[Technology]) -> Technology:
 
 
 def size_conflict(known: Master, other: Master) -> list[str]:
-    """A notice if two definitions of a master, of which the first holds, have different sizes."""
+    """Returns a notice if two definitions of a master, of which the first holds, have different sizes."""
     if (known.width, known.height) == (other.width, other.height):
         return []
     sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"

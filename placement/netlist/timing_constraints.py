@@ -1,4 +1,4 @@
-"""What paths must meet: clocks, delays outside of the chip, and exceptions. Times in ps."""
+"""Timing constraints on paths: clocks, delays outside of the chip, and exceptions. Times in ps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 
 class Object(NamedTuple):
-    """What a constraint is about: a port, pin (`cell/pin`), cell or clock, by its unescaped name."""
+    """The subject of a constraint: a port, pin (`cell/pin`), cell or clock, by its unescaped name."""
 
     kind: Literal["port", "pin", "cell", "clock"]
     name: str
@@ -15,17 +15,17 @@ class Object(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Clock:
-    """An ideal clock: it reaches every register at the same time.
+    """An ideal clock, which reaches every register at the same time.
 
     Attributes:
-        name: of the clock.
+        name: the clock's name.
         period: ps.
-        rise, fall: ps, when its edges are, in the first period.
-        sources: ports and pins where it enters; empty: a clock of delays outside of the chip alone.
+        rise, fall: ps, the times of its edges in the first period.
+        sources: ports and pins where it enters; empty: a virtual clock, for delays outside of the chip.
         latency: ps from its source to registers.
-        uncertainty: ps that every check loses.
-        transition: ps, its slew at registers, as the SDC file gives it.
-        is_generated: whether it is made from another clock, which ends at its sources.
+        uncertainty: ps subtracted from every check.
+        transition: ps, its slew at registers from the SDC file.
+        is_generated: whether it is generated from another clock, which ends at its sources.
     """
 
     name: str
@@ -44,7 +44,7 @@ class PortDelay:
     """The delay outside of the chip at a port, after (an input) or before (an output) a clock's edge.
 
     Attributes:
-        port: its name; clock: the clock's.
+        port: the port's name; clock: the clock's name.
         is_falling: whether the edge is the falling one.
         rise, fall: ps, of a rising and a falling signal.
     """
@@ -58,12 +58,12 @@ class PortDelay:
 
 @dataclasses.dataclass(frozen=True)
 class PathException:
-    """Paths that count differently.
+    """Paths with an exception.
 
     Attributes:
-        cycles: clock periods that they may take; 0: they do not count.
-        begins: where they begin; empty: anywhere.
-        ends: where they end; empty: anywhere.
+        cycles: clock periods that they may take; 0: they are not checked.
+        begins: objects where they begin; empty: anywhere.
+        ends: objects where they end; empty: anywhere.
     """
 
     cycles: int
@@ -73,7 +73,7 @@ class PathException:
 
 @dataclasses.dataclass(frozen=True)
 class TimingConstraints:
-    """The constraints of a design; `notices` name what in the files was not understood or has no effect."""
+    """The constraints of a design; `notices` name the commands that were not understood or have no effect."""
 
     clocks: tuple[Clock, ...] = ()
     inputs: tuple[PortDelay, ...] = ()

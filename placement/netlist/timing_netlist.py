@@ -1,4 +1,4 @@
-"""What timing needs of a design: the pins of its cells with their places, the library, the constraints; and its file.
+"""The timing data of a design: the pins of its cells with their positions, the library, the constraints; and its file.
 
 Axis legend: I instances, P pins (the connections of nets, net by net), E nets. Lengths in µm, times in ps, loads in fF.
 """
@@ -26,18 +26,18 @@ _ARRAYS = ("cell", "instance", "library_pin", "port", "net_start", "node", "dx",
 
 @dataclasses.dataclass(frozen=True)
 class WireModel:
-    """Wires as optimally repeated ones.
+    """The model of optimally repeated wires.
 
     Attributes:
         delay_per_um: ps, of a repeated wire.
         capacitance_per_um: fF.
         resistance_per_um: Ω.
-        most_load: fF, that a driver sees at most: the first segment of a repeated wire and its repeater's input.
+        most_load: fF, the maximum load of a driver: the first segment of a repeated wire and its repeater's input.
         stage_delay: ps, of a repeater with its segment.
         segment: µm between repeaters.
-        fanout_ratio: what a repeater drives over what drives it, above 1.
+        fanout_ratio: load of a repeater over its input capacitance, above 1.
         repeater: the name of the buffer.
-        source: where resistance and capacitance come from, a sentence.
+        source: the source of resistance and capacitance, a sentence.
     """
 
     delay_per_um: float
@@ -53,7 +53,7 @@ class WireModel:
 
 @dataclasses.dataclass(frozen=True)
 class InputFile:
-    """A file that another timer reads.
+    """An input file for another timer.
 
     Attributes:
         kind: `verilog`, `liberty` or `sdc`.
@@ -67,24 +67,24 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingNetlist:
-    """The pins of a flat design and what is known of their timing.
+    """The pins of a flat design and their timing data.
 
     Attributes:
         library: the timing of the masters that the design uses.
         cell: int32 [I], the instance's cell in the library; -1: the library does not have it.
         instance: int32 [P]; -1: a port.
         library_pin: int32 [P]; -1: a port, or not in the library.
-        port: int8 [P], of a port 1: it drives its net (an input), 2: it is driven; of others 0.
+        port: int8 [P], 1 for a port that drives its net (an input), 2 for a driven port, 0 for other pins.
         net_start: int32 [E+1]; net e has the pins `net_start[e]:net_start[e+1]`.
-        node: int32 [P], in the flat design.
+        node: int32 [P], the pin's node in the flat design.
         dx, dy: float32 [P], µm from the node's centre in orientation N.
-        members: instances whose node is an array → their names; others are named as their nodes.
-        constraints: clocks and the like.
-        wires: how wires are priced.
+        members: instances whose node is an array → their names; others have the names of their nodes.
+        constraints: clocks, delays and exceptions.
+        wires: the delay model of wires.
         sources: the Liberty and SDC files.
-        notices: what was unusual, assumed or left out.
-        top: the netlist's module.
-        files: netlist, libraries and constraints, where they were at the import.
+        notices: unusual, assumed or omitted facts.
+        top: the netlist's top module.
+        files: netlist, libraries and constraints, with their paths at the import.
     """
 
     library: TimingLibrary
@@ -105,7 +105,7 @@ class TimingNetlist:
     files: tuple[InputFile, ...] = ()
 
     def onto(self, before: FlatDesign, after: FlatDesign) -> TimingNetlist:
-        """The same for `after`, in which arrays have taken the place of some of the macros of `before`."""
+        """The same timing netlist for `after`, in which arrays replace some of the macros of `before`."""
         if not after.arrays:
             return self
         index = {name: node for node, name in enumerate(after.netlist.names)}
@@ -129,7 +129,7 @@ class TimingNetlist:
         )
 
     def instance_nodes(self) -> np.ndarray:
-        """int32 [I]: the node of each instance; -1 if no net joins it."""
+        """The node of each instance, int32 [I]; -1 if no net joins it."""
         nodes = np.full(len(self.cell), -1, dtype=np.int32)
         inner = self.instance >= 0
         nodes[self.instance[inner]] = self.node[inner]

@@ -1,4 +1,4 @@
-"""What a design is: its statistics, and what an import made of a chip, as tables and a picture.
+"""Describes a design by its statistics, and an import by tables and a picture.
 
 Axis legend: K rectangles. Lengths are in µm. The picture of a floorplan is in the user's coordinates.
 """
@@ -27,8 +27,8 @@ from placement.netlist.statistics import Statistics, statistics
 from placement.report import drawing, style
 from placement.report.placement_metrics import facts_table, make_table
 
-MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
-_SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted
+MOST_CELLS = 60_000  # maximum number of standard cells drawn; of more, every n-th is drawn
+_SHOWN = 10  # maximum number of notices and of macro sizes listed; the others are counted
 _DEGREE_RANGES = ((2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 64), (65, 500))
 _BLOCKAGE, _REGION = "#C9CED4", style.GREEN
 
@@ -118,7 +118,7 @@ def import_table(imported: ImportedDesign) -> Table:
 
 
 def notice_lines(imported: ImportedDesign) -> list[str]:
-    """The first ten notices, a line each, and the number of the others."""
+    """The first ten notices, one line each, and the number of the others."""
     notices = imported.notices
     lines = [f"note: {' '.join(notice.split())}" for notice in notices[:_SHOWN]]
     if len(notices) > _SHOWN:
@@ -190,7 +190,7 @@ def _clustered_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
 
 
 def plot_floorplan(imported: ImportedDesign) -> Figure:
-    """Die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
+    """Draws die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
 
     The axes are those of the design's files; the canvas of all other pictures begins at the core's lower left corner.
     Macros without a position are drawn in columns to the right of the die.
@@ -238,7 +238,7 @@ def _draw_plan(axes: Axes, imported: ImportedDesign) -> None:
 
 
 def _rectangles(corners: np.ndarray, **look: Any) -> PatchCollection:
-    """`corners` float64 [K, 4]."""
+    """A collection of rectangles; `corners` is float64 [K, 4]."""
     boxes = [Box((low_x, low_y), high_x - low_x, high_y - low_y) for low_x, low_y, high_x, high_y in corners.tolist()]
     return PatchCollection(boxes, **look)
 
@@ -256,7 +256,7 @@ def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
 
 
 def _cluster_colours(count: int) -> np.ndarray:
-    """float64 [count, 3]: colours in which successive clusters differ (golden angle steps of the hue)."""
+    """Colours in which successive clusters differ (golden angle steps of the hue), float64 [count, 3]."""
     number = np.arange(count)
     hue = number * 0.618033988749895 % 1
     return hsv_to_rgb(np.stack((hue, 0.35 + 0.3 * (number % 3) / 2, 0.95 - 0.3 * (number % 4) / 3), axis=1))
@@ -272,7 +272,7 @@ def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
 
 
 def _shelved(width: np.ndarray, height: np.ndarray, die: Rectangle) -> tuple[np.ndarray, float]:
-    """Corners float64 [K, 4, 2] of macros in columns beside the die, and their right edge (µm)."""
+    """Corners (float64 [K, 4, 2]) of macros in columns beside the die, and their right edge (µm)."""
     gap = 0.01 * max(die.width, die.height)
     left = die.x_high + 3 * gap
     x, y, right = left, die.y_low, left

@@ -1,4 +1,4 @@
-"""What pictures of a placement are composed of: the shapes of macros and ports, and the canvas below them.
+"""The elements of a placement's picture: the shapes of macros and ports, and the canvas.
 
 Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 """
@@ -23,7 +23,7 @@ from placement.report import style
 
 
 class Look(NamedTuple):
-    """How one kind of macro is drawn."""
+    """The colours of one kind of macro."""
 
     face: str
     edge: str
@@ -38,13 +38,13 @@ PORT_FACE = "#b97f00"
 
 X_LABEL, Y_LABEL = "x from the canvas's left edge (µm)", "y from its lower edge (µm)"
 
-WIDTH = 7.4  # inches: of a picture of one placement
-MARK_SHARE = 0.3  # size of an orientation mark, as a share of the macro's shorter side
-MARK_LIMIT = 0.018  # its upper limit, as a share of the canvas's shorter side
+WIDTH = 7.4  # width of a picture of one placement, in inches
+MARK_SHARE = 0.3  # size of an orientation mark, as a fraction of the macro's shorter side
+MARK_LIMIT = 0.018  # its upper limit, as a fraction of the canvas's shorter side
 
 
 def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-    """float64 [M, 4, 2]: the corners of `nodes` (int [M]) as oriented, starting at the lower left corner of N."""
+    """Corners of the oriented `nodes` (int [M]), starting at the lower left corner of N; float64 [M, 4, 2]."""
     half_width, half_height = netlist.width[nodes] / 2, netlist.height[nodes] / 2
     dx = half_width[:, None] * np.array([-1.0, 1.0, 1.0, -1.0])
     dy = half_height[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
@@ -52,7 +52,7 @@ def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.nd
 
 
 def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-    """float64 [M, 3, 2]: a small triangle in the corner of each macro that is its lower left one in orientation N."""
+    """A small triangle in the corner of each macro that is its lower left one in orientation N; float64 [M, 3, 2]."""
     canvas = design.canvas
     width, height = design.netlist.width[nodes], design.netlist.height[nodes]
     limit = MARK_LIMIT * min(canvas.width, canvas.height)
@@ -63,7 +63,7 @@ def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -
 
 
 def _oriented(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
-    """float64 [M, K, 2]: positions on the canvas of the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes`."""
+    """Positions on the canvas of the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes`; float64 [M, K, 2]."""
     turn = TURN[placement.orientation[nodes]][:, None, :]
     x = placement.x[nodes][:, None] + turn[..., 0] * dx + turn[..., 1] * dy
     y = placement.y[nodes][:, None] + turn[..., 2] * dx + turn[..., 3] * dy
@@ -71,7 +71,7 @@ def _oriented(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.nd
 
 
 def split_hard(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """The movable and the fixed hard macros, each int32 [·]."""
+    """The movable and the fixed hard macros, int32 [·] each."""
     hard = design.netlist.hard
     return hard[~placement.fixed[hard]], hard[placement.fixed[hard]]
 
@@ -89,7 +89,7 @@ def hard_bodies(
 
 
 def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> PolyCollection:
-    """The bodies of soft macros: translucent and above the hard ones, so that overlaps are visible."""
+    """The bodies of soft macros, translucent and above the hard ones, so that overlaps are visible."""
     corners, width = list(outlines(design.netlist, placement, nodes)), 0.3 if len(nodes) > 100 else 0.8
     look: dict[str, Any] = {"facecolors": SOFT.face, "edgecolors": SOFT.edge, "alpha": SOFT.alpha}
     return PolyCollection(corners, **look, linewidths=width, zorder=4.2)
@@ -134,7 +134,7 @@ def cells_key(colours: Sequence[Any] | np.ndarray) -> Artist:
 
 
 class View(NamedTuple):
-    """The rectangle of the plane that a picture shows, µm."""
+    """The rectangle of the plane that a picture shows, in µm."""
 
     left: float
     right: float
@@ -185,7 +185,7 @@ def dress_view(axes: Axes, view: View) -> None:
 
 
 def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
-    """As `dress_view`, and draws the canvas's area and edge."""
+    """Does the same as `dress_view`, and draws the canvas's area and edge."""
     dress_view(axes, view)
     looks: tuple[dict[str, Any], ...] = ({"facecolor": style.CANVAS, "zorder": 0}, {"fill": False, "zorder": 4.5})
     for look in looks:

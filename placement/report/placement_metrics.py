@@ -1,4 +1,4 @@
-"""The figures of a placement: a table for people, a JSON object and a CSV file of its macros for programs.
+"""The metrics of a placement: a table for people, a JSON object and a CSV file of its macros for programs.
 
 Lengths are in µm.
 """
@@ -39,7 +39,7 @@ from placement.netlist.pdn_channel import DENSITY
 from placement.netlist.spacing_for_cells import SLIVER
 from placement.report.timing_tables import opensta_object, opensta_rows, timing_object, timing_rows
 
-# Field of `Violations` → its JSON key, and what it counts.
+# Field of `Violations` → its JSON key, and its description.
 _RULES = {
     "halos": ("halo_violations", "pairs of hard macros closer than their halos"),
     "blockages": ("blockage_violations", "hard macros on blockages"),
@@ -49,8 +49,8 @@ _RULES = {
     "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
     "channels": ("channel_violations", "gaps beside hard macros narrower than a channel"),
 }
-VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # in the JSON object of a design with constraints
-# Field of `Tidiness` → what it is a share of.
+VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # keys in the JSON object of a design with constraints
+# Field of `Tidiness` → its denominator.
 _TIDINESS = {
     "aligned": "of the macros: an edge continues a neighbour's",
     "grouped": "of the macros in banks: a neighbour is of the same bank",
@@ -61,28 +61,29 @@ _TIDINESS = {
     "corners_free": "of the canvas's corners",
 }
 _ALARM = "bold red"
-_WHOLE = 0.98  # share of the free sites in the largest piece, below which it is printed as a warning
+_WHOLE = 0.98  # fraction of the free sites in the largest piece, below which it is printed as a warning
 
 
 class FullMetrics(NamedTuple):
     """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`).
 
     Attributes:
-        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, the cells placed densely and not legalised.
-        density_overflow: share of the cells' area that exceeds the free area of its bins.
-        routed_wirelength: µm, estimated, detours included, after the spread cells are legalised.
-        overflow: share of the routing demand beyond capacity.
+        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, with the cells placed densely and not
+            legalised.
+        density_overflow: fraction of the cells' area that exceeds the free area of its bins.
+        routed_wirelength: µm, estimated, including detours, after the spread cells are legalised.
+        overflow: fraction of the routing demand beyond capacity.
         hot_spots: gcells with more demand than capacity in either direction.
         flat_seconds: CPU seconds of the evaluation.
         flat_converged: whether the cells spread to the target density; the other figures are less reliable if not.
         cell_utilization: the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs
-            `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. 0 in results
-            of earlier versions.
-        global_routed_wirelength: µm, as `routed_wirelength`, but before legalisation.
+            `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. It is 0 in
+            results of earlier versions.
+        global_routed_wirelength: µm, `routed_wirelength` before legalisation.
         legal_wirelength: µm, half perimeters of the legalised cells.
-        spread_wirelength: µm, half perimeters of the same cells before.
-        cells_without_place: cells that find no free sites as near as a legaliser looks for them (`legalisation`).
-        mean_displacement, most_displacement: µm, of cells by legalisation.
+        spread_wirelength: µm, half perimeters of the same cells before legalisation.
+        cells_without_place: number of cells without free sites in a legaliser's search range (`legalisation`).
+        mean_displacement, most_displacement: µm, mean and maximum distance that legalisation moves cells.
     """
 
     flat_wirelength: float
@@ -142,7 +143,8 @@ def measure(
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
-    """What programs read: the cost (its name, value and components), wirelength (µm), overlaps, outside, tidiness.
+    """The metrics for programs: the cost (its name, value and components), wirelength (µm), overlaps, outside,
+    tidiness.
 
     The counts of violated constraints follow if the design has any, the row area if it is known, and the full
     evaluation, the timing estimate and OpenSTA's timing if there are any.
@@ -161,7 +163,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
 
 
 def json_line(metrics: Metrics) -> str:
-    """`json_object` on one line; floats read back equal."""
+    """Formats `json_object` on one line; floats read back equal."""
     return json.dumps(json_object(metrics), allow_nan=False)
 
 
@@ -276,9 +278,10 @@ def make_table(
     left: Sequence[str] = (),
     **look: Any,
 ) -> Table:
-    """A table for a rich console with its numbers on the right.
+    """A table for a rich console with right-aligned numbers.
 
-    The columns named in `left` are left-aligned as the first one is, and may be folded; `look` is `rich.table.Table`'s.
+    The columns named in `left` are left-aligned like the first one, and may be folded; `look` are arguments of
+    `rich.table.Table`.
     """
     table = Table(
         title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left", **look

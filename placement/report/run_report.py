@@ -1,8 +1,8 @@
-"""Pictures and an HTML report of a training run, from the files in its folder.
+"""Draws pictures and an HTML report of a training run from the files in its folder.
 
 It reads `metrics.csv`, `best.json` with the placement files that it names, `config.yaml` and `versions.json`, each of
-which may be missing, and writes `plots/*.png` and `report.html`. The page is self-contained: pictures
-are embedded and styles are inline; scripts are only in the window on a placement.
+which may be missing, and writes `plots/*.png` and `report.html`. The page is self-contained: pictures are embedded and
+styles are inline; scripts are only in the window on a placement.
 """
 
 from __future__ import annotations
@@ -71,8 +71,7 @@ def write_report(
 ) -> Path:
     """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
-    `weights` are those of the cost that was trained on. Raises DesignError where a placement file or `metrics.csv`
-    cannot be read.
+    `weights` are those of the training cost. Raises DesignError if a placement file or `metrics.csv` cannot be read.
     """
     folder = Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -105,7 +104,7 @@ def write_report(
 
 
 def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
-    """The table and the picture of the run's progress; nothing before its first iteration."""
+    """The table and the picture of the run's progress; empty before its first iteration."""
     if not (folder / METRICS_NAME).exists():
         return []
     columns = read_metrics(folder / METRICS_NAME)

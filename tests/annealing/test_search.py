@@ -252,7 +252,7 @@ def test_schedules_fall_to_the_final_temperature(schedule):
         ({"starts": ("greedy",)}, "anneal.starts='greedy': must be packed, electro"),
         ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of packed"),
         ({"schedule": "linear"}, "anneal.schedule='linear': must be geometric or adaptive"),
-        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, low, right, high\\] in µm"),
+        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, bottom, right, top\\] in µm"),
         ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
         ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
     ],

@@ -146,7 +146,10 @@ def test_arguments_of_train_as_hydra_takes_them():
         (["fly"], "there is no command 'fly'; there are train, evaluate"),
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
-        (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
+        (
+            ["legalise", "design=toy6", "blockages=[[0,0,5]]"],
+            "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, bottom",
+        ),
         (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
         (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),

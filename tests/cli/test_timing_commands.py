@@ -54,7 +54,7 @@ def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pyt
     assert (theirs["estimated_wns"], found["wns"]) == (0, 0) and "worst slack by OpenSTA" in out
     assert (tmp_path / "out/paths.png").read_bytes().startswith(b"\x89PNG")
     assert main([*words, f"sta={program}"]) == 2
-    assert "goes with timing=true" in capsys.readouterr().err
+    assert "needs timing=true" in capsys.readouterr().err
 
 
 def test_without_liberty_there_is_no_timing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,5 +69,7 @@ def test_a_design_without_timing_is_rejected(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_one_candidate_leaves_no_choice() -> None:
-    with pytest.raises(ConfigError, match="candidates=1: must be above 1 with timing, which chooses, as 4"):
+    with pytest.raises(
+        ConfigError, match="candidates=1: must be above 1 with timing, which chooses among candidates, such as 4"
+    ):
         SearchConfig(design="chip", timing=0.07)

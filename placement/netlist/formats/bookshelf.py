@@ -1,6 +1,6 @@
-"""Flat designs from Bookshelf files (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each plain or gzipped.
+"""Reads flat designs from Bookshelf files (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each plain or gzipped.
 
-The files' unit of length is taken for 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
+The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
 _UTILIZATION = 0.7
-"""The share that macros and cells cover of a core that no file gives."""
+"""Fraction of the core that macros and cells cover if no file gives a core."""
 _ORIENTATIONS = Orientation.__members__
 _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 
@@ -29,23 +29,24 @@ _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 def read_bookshelf(
     path: str | os.PathLike[str], *, name: str | None = None, free_blocks: bool = False
 ) -> tuple[FlatDesign, bytes | None]:
-    """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
+    """Reads a flat design from the files that an `.aux` file names; also returns the unpacked bytes of its `.pl` file,
+    if any.
 
-    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port, a
-    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. Instead of a
-    missing `.scl` there are rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that
-    box is too small.
+    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port; a
+    larger one is a fixed macro. Another node higher than a row is a macro, and the rest are standard cells. If `.scl`
+    is missing, rows are made within the box around the fixed nodes, or, if that is too small, in a square that nodes
+    cover to 70%.
 
     Args:
         path: the `.aux` file.
-        name: of the design; default: the file's name without suffix.
-        free_blocks: whether large terminals are movable macros, as in some publications on designs whose blocks are
-            all fixed.
+        name: the design's name; default: the file's name without suffix.
+        free_blocks: whether large terminals are movable macros, as in some publications on designs whose blocks are all
+            fixed.
 
     Raises:
         DesignError: with file and line; `.nodes` or `.nets` are missing, a file contains another number of entries than
-            it says, a name is unknown or repeated, a number is invalid, a row has no width or height, or no row height
-            can be found.
+            it declares, a name is unknown or repeated, a number is invalid, a row has no width or height, or no row
+            height can be found.
     """
     files = _Files(Path(path))
     notices = list(files.notices)
@@ -77,7 +78,7 @@ def read_bookshelf(
 
 
 class _File:
-    """A file as it was read, once; iterates over the words of its lines, without comments and empty lines."""
+    """A file, read once; iterates over the words of its lines, without comments and empty lines."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
@@ -92,33 +93,33 @@ class _File:
                 yield words
 
     def error(self, message: str) -> DesignError:
-        """An error about the current line."""
+        """Makes an error about the current line."""
         return DesignError.at(self.path, self.number, message)
 
     def expected(self, what: str, words: list[str]) -> DesignError:
         return self.error(f"expected {what}, found {' '.join(words)[:60]!r}")
 
     def value(self, word: str, what: str) -> float:
-        """A finite number."""
+        """Parses a finite number."""
         value = finite(word)
         if value is None or abs(value) > 1e12:
             raise self.error(f"expected {what}, a number, found {word[:40]!r}")
         return value
 
     def is_count(self, words: list[str]) -> bool:
-        """Whether a line is `NumThings : number`, which is kept under its lower-case key; the colon is optional."""
+        """Whether a line is `NumThings : number` (colon optional); stores the number under the lower-case key."""
         if words[0].lower().startswith("num") and (words[1:-1] == [":"] or (len(words) == 2 and words[1].isdecimal())):
             self.counts[words[0].lower()] = int(self.value(words[-1], "a number of entries"))
             return True
         return False
 
     def miscounted(self, key: str, found: int) -> list[str]:
-        """A notice if the file declares another number of entries than were found."""
+        """Returns a notice if the file declares another number of entries than were found."""
         declared = self.counts.get(key, found)
         return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
 
     def check_count(self, key: str, found: int) -> list[str]:
-        """As `miscounted`; raises DesignError if the file has fewer entries than it declares."""
+        """Does the same as `miscounted`, but raises DesignError if the file has fewer entries than it declares."""
         if self.counts.get(key, found) > found:
             raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
         return self.miscounted(key, found)
@@ -133,7 +134,7 @@ class _Files:
         net_start: int64 [E+1]; net_weight: float64 [E].
         pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
         rows: (x, y, width, height, site width, orientation) of each row.
-        notices: what is missing or was skipped.
+        notices: the missing and the skipped entries.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,7 +176,7 @@ class _Files:
         return float(self.x[fixed].min()), float(self.y[fixed].min()), float(right), float(top)
 
     def read_nodes(self, file: _File) -> None:
-        """The `.nodes` file: name, width, height, and whether it is a terminal."""
+        """Reads the `.nodes` file: name, width, height, and whether the node is a terminal."""
         self.index: dict[str, int] = {}
         sizes: list[tuple[float, float, bool, bool]] = []
         repeated: list[tuple[int, str]] = []
@@ -198,8 +199,8 @@ class _Files:
         self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
-        """The `.nets` file: nets and their pins."""
-        nets: list[tuple[str, int, int]] = []  # name, number of pins, line
+        """Reads the `.nets` file: nets and their pins."""
+        nets: list[tuple[str, int, int]] = []  # Each entry has name, number of pins and line.
         pins: list[tuple[int, int, float, float, bool]] = []
         unknown: list[tuple[int, str]] = []
         for words in file:
@@ -233,7 +234,7 @@ class _Files:
         self.notices += file.miscounted("numpins", len(pins))
 
     def read_weights(self, file: _File) -> None:
-        """The `.wts` file: weights of nets; others are skipped."""
+        """Reads the `.wts` file: weights of nets; others are skipped."""
         index = {name: number for number, name in enumerate(self.net_names)}
         others = 0
         for words in file:
@@ -248,7 +249,7 @@ class _Files:
             self.notices.append(f"{file.path}: {others:,} weights are not of nets: they are passed over")
 
     def read_positions(self, file: _File) -> None:
-        """The `.pl` file: lower left corners, orientations, and what is fixed."""
+        """Reads the `.pl` file: lower left corners, orientations, and fixed nodes."""
         unknown: list[tuple[int, str]] = []
         for words in file:
             node = self.index.get(words[0])
@@ -275,7 +276,7 @@ class _Files:
             reject(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
 
     def read_rows(self, file: _File) -> None:
-        """The `.scl` file: rows, each with one or more subrows."""
+        """Reads the `.scl` file: rows, each with one or more subrows."""
         row: dict[str, str] | None = None
         count = 0
         for words in file:
@@ -287,7 +288,7 @@ class _Files:
                 keys = [at - 1 for at, word in enumerate(words) if word == ":"]
                 if not keys or keys[0] != 0:
                     raise file.expected("'key : value'", words)
-                # The first of several values counts (Sitesymmetry : X Y).
+                # If there are several values, the first counts (Sitesymmetry : X Y).
                 spans = zip(keys, [*keys[1:], None], strict=True)
                 row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in spans}
                 if {"subroworigin", "numsites"} <= row.keys():
@@ -299,7 +300,7 @@ class _Files:
         self.notices += file.check_count("numrows", count)
 
     def read_subrow(self, file: _File, row: dict[str, str]) -> None:
-        """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""
+        """Reads the keys of a row, and removes `subroworigin` and `numsites`, since another subrow may follow."""
         keys = ("coordinate", "height", "numsites", "subroworigin")
         number = {key: file.value(row[key], key) for key in keys if key in row}
         if not {"coordinate", "height"} <= number.keys():
@@ -314,7 +315,7 @@ class _Files:
 
 
 def _named(aux: _File) -> dict[str, Path]:
-    """Suffix → file, of those that an `.aux` file names; a file may exist gzipped only."""
+    """Maps suffixes to the files that an `.aux` file names; a file may exist in gzipped form only."""
     found: dict[str, Path] = {}
     for words in aux:
         for word in words[words.index(":") + 1 if ":" in words else 0 :]:
@@ -335,7 +336,7 @@ def _named(aux: _File) -> dict[str, Path]:
 
 
 def _row_height(files: _Files, notices: list[str]) -> float:
-    """The commonest height of the rows; without rows, of nodes that move."""
+    """The most frequent row height; without rows, the most frequent height of movable nodes."""
     cells = files.height[~files.terminal & (files.height > 0)]
     heights = np.array([row[3] for row in files.rows]) if files.rows else cells
     if not len(heights):
@@ -360,7 +361,7 @@ def _netlist(files: _Files, kind: np.ndarray, notices: list[str]) -> Netlist:
     if not used.all():
         notices.append(f"{int((~used).sum()):,} nets that join fewer than two pins are left out")
     pin_node = files.pin_node[order]
-    # A port is a point, located at the centre of its shape.
+    # A port is a point at the centre of its shape.
     return Netlist(
         names=names,
         kind=kind,
@@ -397,7 +398,7 @@ def _rows(files: _Files, netlist: Netlist, height: float, notices: list[str]) ->
 
 
 def _placement(files: _Files, netlist: Netlist, die: Rectangle, notices: list[str], *, free_blocks: bool) -> Placement:
-    """Centres; movable nodes that are all at (0, 0) are not placed."""
+    """Centres of the nodes; movable nodes that are all at (0, 0) are not placed."""
     is_port = netlist.kind == NodeKind.PORT
     moves = ~(files.terminal | files.fixed)
     placed = files.located.copy()

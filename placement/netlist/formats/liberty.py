@@ -1,4 +1,4 @@
-"""Reader of Liberty files (NLDM): the timing of cells and macros."""
+"""Reads the timing of cells and macros from Liberty files (NLDM)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from placement.netlist.timing_library import TimingLibrary, merged
 
 
 class LibertyFiles(NamedTuple):
-    """What Liberty files contain.
+    """The content of Liberty files.
 
     Attributes:
         library: all cells.
-        time_unit: ps, of the first file: SDC files without `set_units` use it.
+        time_unit: ps, from the first file; used for SDC files without `set_units`.
         sources: the files.
-        notices: what was left out or assumed.
+        notices: omissions and assumptions.
     """
 
     library: TimingLibrary
@@ -31,10 +31,11 @@ class LibertyFiles(NamedTuple):
 
 
 def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
-    """Liberty files of one corner, plain or gzipped; of two definitions of a cell the first holds.
+    """Reads Liberty files of one corner, plain or gzipped; the first of several definitions of a cell holds.
 
     Raises:
-        DesignError: with file and line; a file is cut, a table does not fit its indices, a unit is missing or unknown.
+        DesignError: with file and line; a file is cut, a table does not fit its indices, or a unit is missing or
+            unknown.
     """
     libraries, sources, notices, time_units = [], [], list[str](), list[float]()
     for path in paths:

@@ -1,11 +1,11 @@
-"""Netlists in Circuit Training's format, a text-format graph proto (`netlist.pb.txt`, also gzipped): read and written.
+"""Reads and writes netlists in Circuit Training's format, a text-format graph proto (`netlist.pb.txt`, also gzipped).
 
-A node is a `macro` (soft if its name begins with `Grp`, else hard), a `macro_pin`, a `port` or a `stdcell`. Every
-node with at least one `input` drives one net whose sinks are its inputs and whose weight is its `weight` attribute
-(1 if absent). Node indices in `.plc` files count all nodes but `__metadata__`, from 0, in file order.
+A node is a `macro` (soft if its name begins with `Grp`, else hard), a `macro_pin`, a `port` or a `stdcell`. Every node
+with at least one `input` drives one net whose sinks are its inputs and whose weight is its `weight` attribute (1 if
+absent). Node indices in `.plc` files count all nodes but `__metadata__`, from 0, in file order.
 
-The nodes are read natively if the file is written as the published tools write it; anything else (escapes, lists,
-other quotes) is read with the full grammar. Both give the same columns, which `native/protobuf_reader.hpp` describes.
+The nodes are read natively if the file is written as the published tools write it; anything else (escapes, lists, other
+quotes) is read with the full grammar. Both give the same columns, which `native/protobuf_reader.hpp` describes.
 
 Axis legend: T text nodes (macros, their pins, ports, cells, in file order), N nodes of the netlist, P pins.
 """
@@ -38,14 +38,14 @@ _WRITTEN_PIN_TYPES = {NodeKind.HARD: "MACRO_PIN", NodeKind.SOFT: "macro_pin"}
 
 
 class NetlistFile(NamedTuple):
-    """What a netlist file contains.
+    """The content of a netlist file.
 
     Attributes:
         source: the file's name and checksum.
-        netlist: its nodes, pins and nets. Macros that nets name have a pin at their centre, behind all other pins.
+        netlist: its nodes, pins and nets. Macros that nets name have a pin at their centre, after all other pins.
         placement: positions and orientations from the nodes' attributes. Nodes without `x` and `y` are not placed;
             ports are fixed.
-        master: int32 [N], indices in `masters`, -1: none; from the attribute `ref_name`.
+        master: int32 [N], indices in `masters`, -1 for none; from the attribute `ref_name`.
         masters: the masters' names.
     """
 
@@ -57,16 +57,16 @@ class NetlistFile(NamedTuple):
 
 
 def read_netlist(path: str | os.PathLike[str]) -> Netlist:
-    """The netlist in a file; raises DesignError as `read_netlist_file`."""
+    """Reads the netlist in a file; raises DesignError like `read_netlist_file`."""
     return read_netlist_file(path).netlist
 
 
 def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) -> NetlistFile:
-    """The content of a file; in a flat netlist (`is_flat`) no macro is soft.
+    """Reads a file; in a flat netlist (`is_flat`) no macro is soft.
 
     Raises:
-        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins name what does
-            not exist, a macro or a cell has no size, a size, offset or weight is out of range.
+        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins refer to unknown
+            nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
     """
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data) or columns_of_text(path, data)
@@ -90,7 +90,7 @@ def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) ->
 
 
 def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is_soft: np.ndarray) -> None:
-    """Raises DesignError for values that are out of range; names the first ten nodes."""
+    """Raises DesignError for values that are out of range; the message lists the first ten nodes."""
 
     def check(what: str, is_wrong: np.ndarray, value: np.ndarray | None = None) -> None:
         wrong = np.flatnonzero(is_wrong)
@@ -116,7 +116,7 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
 
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
-    """The columns by the full grammar; raises DesignError for the first fault."""
+    """The columns, read by the full grammar; raises DesignError for the first fault."""
     from placement.netlist.formats.protobuf_text import read_nodes  # Google's parser takes time to import
 
     text = decoded(data, path)
@@ -195,7 +195,7 @@ def write_netlist(path: str | os.PathLike[str], netlist: Netlist, placement: Pla
 
     Args:
         path: the file.
-        netlist: what to write.
+        netlist: the netlist.
         placement: if given, the nodes' positions and orientations are written too.
 
     Raises:

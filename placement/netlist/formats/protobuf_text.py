@@ -59,28 +59,28 @@ class TextNode:
     attributes: dict[str, str | float | None]
 
     def number(self, key: str, largest: float) -> float:
-        """The number of an attribute, NaN without it; raises DesignError beyond ±`largest`."""
+        """The number in an attribute, or NaN without it; raises DesignError beyond ±`largest`."""
         value = self.attributes.get(key, math.nan)
         if not isinstance(value, float) or (key in self.attributes and not abs(value) <= largest):
             raise self.wrong(key, f"a finite number up to ±{largest:g}")
         return value
 
     def text(self, key: str) -> str | None:
-        """The text of an attribute, None without it."""
+        """The text of an attribute, or None without it."""
         value = self.attributes.get(key)
         if key in self.attributes and not isinstance(value, str):
             raise self.wrong(key, "a string")
         return value  # type: ignore[return-value]
 
     def choice(self, key: str, known: Mapping[str, int], right: str) -> int:
-        """What `known` has for the text of an attribute, -1 without it."""
+        """The number that `known` has for the text of an attribute, or -1 without it."""
         value = self.text(key)
         if value is not None and value not in known:
             raise self.wrong(key, right)
         return -1 if value is None else known[value]
 
     def wrong(self, key: str, right: str) -> DesignError:
-        """An error about the value of an attribute."""
+        """Makes an error about the value of an attribute."""
         return self.error(f"{key} of node {self.name!r} is {self.attributes[key]!r}; must be {right}", key)
 
     def line(self, part: str = "") -> int:

@@ -1,7 +1,7 @@
-"""Reader of SDC files: clocks, delays of ports, false and multicycle paths.
+"""Reads SDC files: clocks, delays of ports, false and multicycle paths.
 
 A command that is not understood, or that has no effect on setup checks with ideal clocks, is named in a notice with its
-line: nothing is dropped in silence.
+line; nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _GENERATED = "create_generated_clock"
 
 
 class DesignObjects(NamedTuple):
-    """What the names in an SDC file may mean.
+    """The objects that names in an SDC file refer to.
 
     Attributes:
         ports: name → 1: input, 2: output, 3: both.
         cells: unescaped names of cells and macros.
-        pins_of: the names of a cell's pins.
+        pins_of: returns the names of a cell's pins.
     """
 
     ports: Mapping[str, int]
@@ -61,15 +61,15 @@ def read_sdc(
     *,
     time_unit: float,
 ) -> tuple[TimingConstraints, SourceFile]:
-    """The constraints in an SDC file, plain or gzipped, and where they come from.
+    """Reads the constraints in an SDC file, plain or gzipped, and returns their source, too.
 
     Args:
         path: the file.
-        objects: of the design.
-        time_unit: ps, of the file's times where it has no `set_units -time`.
+        objects: the objects of the design.
+        time_unit: ps, the unit of the file's times if it has no `set_units -time`.
 
     Raises:
-        DesignError: with file and line; the text is no Tcl, a number is missing or out of range, a clock is unknown.
+        DesignError: with file and line; the text is no Tcl, a number is missing or out of range, or a clock is unknown.
     """
     reader = _Reader(path, objects, time_unit)
     data, source = read_bytes(path)
@@ -219,7 +219,7 @@ class _Reader:
             raise self.error(line, f"clock {name!r}: give either -divide_by or -multiply_by")
         master = self._master(given, line)
         if not sources:
-            return ""  # that nothing matches was noted
+            return ""  # A pattern without a match has been noted.
         if master is None:
             self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
             return ""
@@ -227,7 +227,7 @@ class _Reader:
         rise, fall, period = master.rise * ratio, master.fall * ratio, master.period * ratio
         if fall < rise:
             fall += period
-        if divisor > 1 and divisor & (divisor - 1) == 0:  # a divider that toggles with the master's rising edge
+        if divisor > 1 and divisor & (divisor - 1) == 0:  # It toggles with the master's rising edge.
             rise, fall = master.rise, master.rise + divisor // 2 * master.period
         if "-invert" in given.flags:
             rise, fall = fall, rise
@@ -241,7 +241,7 @@ class _Reader:
         return int(factor)
 
     def _master(self, given: _Arguments, line: int) -> Clock | None:
-        """The clock that a generated one is made from: as named, or that of its -source, or the only one there is."""
+        """The master of a generated clock: the named one, or that of its -source, or the only clock."""
         if "-master_clock" in given.values:
             return next(iter(self.clocks_of(given.values["-master_clock"], line)), None)
         pins = self.named(flat(given.values.get("-source", [])), line, ("port", "pin"))
@@ -327,7 +327,7 @@ class _Reader:
         for side in ("-from", "-to"):
             found = self.named(flat(given.values.get(side, [])), line, ("clock", "port", "pin", "cell"))
             if side in given.values and not found:
-                return ""  # that nothing matches was noted
+                return ""  # A pattern without a match has been noted.
             ends.append(tuple(found))
         self.exceptions.append(PathException(cycles, *ends))
         return ""
@@ -369,7 +369,7 @@ class _Reader:
         return self.named(flat(given.rest), line, (kind,))
 
     def named(self, values: Sequence[Value], line: int, kinds: Sequence[Any]) -> list[Object]:
-        """The objects of these kinds that values are or name; a name without an object is noted."""
+        """The objects of these kinds that the values are or name; a name without an object is noted."""
         found: dict[Object, None] = {}
         for value in values:
             if isinstance(value, Object):
@@ -397,7 +397,7 @@ class _Reader:
 
 
 class _Names:
-    """Names that patterns are looked up in."""
+    """Names that patterns are matched against."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -408,10 +408,10 @@ class _Names:
                 self._found.setdefault(name.rpartition("[")[0], []).append(name)
 
     def matching(self, pattern: str) -> list[str]:
-        """The names that a pattern with `*` and `?` matches, or that are a bit of a bus of that name."""
+        """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name."""
         if "*" not in pattern and "?" not in pattern:
             return self._found.get(pattern, [])
-        # Brackets are bits of buses, no sets of letters.
+        # Brackets are bits of buses, not character sets.
         expression = re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
         return [name for name in self._names if expression.match(name)]
 
