@@ -4,8 +4,9 @@ A `Gate` listens in front of a server that cannot authenticate its clients, and 
 `Tunnels` are the clients' end: to programs without the token, a gate's server seems to be on this machine. The token
 itself is not sent:
 
-    gate → client    16 bytes that name the protocol, 32 random bytes client → gate    32 random bytes, HMAC-SHA256 of
-    "client" and the random bytes of both gate → client    HMAC-SHA256 of "server" and the random bytes of both
+    gate → client    16 bytes that name the protocol, 32 random bytes
+    client → gate    32 random bytes, HMAC-SHA256 of "client" and the random bytes of both
+    gate → client    HMAC-SHA256 of "server" and the random bytes of both
 
 The data that follow are neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
 """
