@@ -264,7 +264,7 @@ def test_the_page_is_written_from_results_of_many_folders(smoke: Path, tmp_path:
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "seed0.json").write_text("{}")
     assert main(["benchmark", "page", str(tmp_path)]) == 2
-    assert "seed0.json: is no result of a benchmark: it has no schema, suite" in capsys.readouterr().err
+    assert "seed0.json: not a benchmark result: it has no schema, suite" in capsys.readouterr().err
 
 
 def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
