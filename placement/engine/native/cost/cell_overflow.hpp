@@ -77,10 +77,8 @@ class CellOverflow {
   Rounder rounder_;
   std::vector<double> hard_;  // [bins] share under hard macros
   std::vector<Level> levels_;
-  std::vector<double> across_;          // [columns] share of each bin's width that a macro covers, from its first bin
-                                        // on
-  std::vector<double> areas_, folded_;  // [rows, columns] area added to a box of bins; and to the blocks of twice the
-                                        // size
+  std::vector<double> across_;          // [columns] covered share of each bin's width, from a macro's first bin on
+  std::vector<double> areas_, folded_;  // [rows, columns] area added to a box of bins; to the blocks twice as large
   std::vector<double> spread_;          // [rows, columns] areas_, spread to the target density
 };
 

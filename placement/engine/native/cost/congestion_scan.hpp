@@ -38,8 +38,7 @@ class CongestionScan {
     std::vector<double> blocked;       // [lines, padded] share of the capacity
     std::vector<std::int32_t> shared;  // some lines with at least `reach` empty gcells on each side
     std::vector<std::int32_t> sums;    // [lines, padded] demand, smoothed, in units
-    std::vector<std::uint8_t> marks;   // [lines · padded / 8, rounded up to 8] bit i: sum i of the eight may reach the
-                                       // limit
+    std::vector<std::uint8_t> marks;   // [lines · padded / 8, rounded up to 8] bit i: sum i of the eight may count
   };
 
   Side make_side(const GridAxis& axis) const;

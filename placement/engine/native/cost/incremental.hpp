@@ -63,8 +63,7 @@ class IncrementalCost {
   const Weights& weights() const { return weights_; }
   const std::shared_ptr<const CompactNets>& nets() const { return nets_; }
   const std::vector<PointPlace>& places() const { return places_; }  // [Q]
-  const Tidiness* tidiness() const { return tidiness_.get(); }       // of the current placement; null if it has no
-                                                                     // weight
+  const Tidiness* tidiness() const { return tidiness_.get(); }       // of the current placement; null without a weight
   // Merged nets of a node, each once: node_nets() from node_net_start()[node] on.
   const std::vector<std::int32_t>& node_net_start() const { return node_net_start_; }
   const std::vector<std::int32_t>& node_nets() const { return node_nets_; }

@@ -43,8 +43,7 @@ class ChipIncrementalCost final : public IncrementalCost {
   std::vector<double> beyond_;          // [2, R·C] at the last refresh_maps()
   std::vector<NetSpread> spreads_;      // [M]
   double excess_floor_ = 0;             // bound of the excess of the current placement, µm
-  bool is_excess_behind_ = false;       // whether excess_floor_ is outdated because a proposal without a limit was
-                                        // accepted
+  bool is_excess_behind_ = false;       // excess_floor_ is outdated: a proposal without a limit was accepted
 
   // State of the pending proposal.
   std::vector<NetBox> new_boxes_;       // of the touched nets

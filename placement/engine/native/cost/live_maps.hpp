@@ -54,8 +54,7 @@ class LiveMaps {
     std::vector<double> demand;      // [lines, length]
     std::vector<double> old_demand;  // before draw()
     std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion must be recomputed
-    std::vector<std::int32_t> first, last;  // [length] range of lines in which the demand at a position of the line may
-                                            // change
+    std::vector<std::int32_t> first, last;  // [length] range of lines in which the demand at a position may change
     std::vector<std::int32_t> places;       // those positions
   };
   struct OldDemand {

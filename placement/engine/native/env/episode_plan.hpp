@@ -61,8 +61,7 @@ struct MacroToPlace {
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
   double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0
   std::int32_t shape;                                          // macros that fit in the same positions share a shape
-  std::int32_t first_column, last_column, first_row, last_row;  // range in which it lies inside the canvas; unused off
-                                                                // the grid
+  std::int32_t first_column, last_column, first_row, last_row;  // range inside the canvas; unused off the grid
 };
 
 // Distance in gcells, along each axis, at which two macros on gcell centres still overlap or are too close; -1 if they
@@ -119,8 +118,7 @@ struct EpisodePlan {
   std::vector<double> snapped_x, snapped_y;  // [S, C], [S, R] µm, or empty without a snapping grid
   int words;                               // 64-bit words in a row of a set of gcells
   std::vector<CellReach> reaches;          // [S, S]; unused off the grid
-  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells that fixed macros and constraints leave free; unused
-                                           // off the grid
+  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells free of fixed macros and constraints; likewise
   Rounder share;                           // makes sums of shares exact, so that removing reverses adding
   std::uint64_t fingerprint;               // of the design
 

@@ -87,8 +87,7 @@ class DesignSupply {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<std::optional<DrawnDesign>> places_;  // by environment
-  std::deque<int> wanted_;                          // environments whose place is empty and for which no design is
-                                                    // being made
+  std::deque<int> wanted_;                          // environments with an empty place and no design in the making
   std::string failure_;
   bool closed_ = false;
 };

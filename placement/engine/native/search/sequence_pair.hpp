@@ -12,8 +12,7 @@ namespace placement {
 // Constraints on boxes, µm. A fixed box has low = high.
 struct PackingProblem {
   std::vector<double> low_x, high_x, low_y, high_y;  // [B] limits of the centres
-  std::vector<double> apart_x, apart_y;              // [B, B] minimum distance of centres on one of the axes; -inf:
-                                                     // none
+  std::vector<double> apart_x, apart_y;              // [B, B] minimum distance of centres on one axis; -inf: none
   int boxes() const { return static_cast<int>(low_x.size()); }
 };
 

@@ -61,13 +61,11 @@ struct AnalyticOptions {
   int solver_iterations = 10;  // in the quadratic start and in each pull
   int sweeps = 14;
   int pulls = 7;               // between the first sweeps
-  float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, in the first pull; factor
-                                         // from pull to pull
+  float hold = 0.066F, hold_growth = 2;  // relative stiffness of the ties in the first pull; factor from pull to pull
   int wide_sweeps = 14;        // number of first sweeps over the widest window of PricedWindow; the others use half of
                                // it
   int refining_sweeps = 2;     // within the gcells
-  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric interpolation between
-                                                                                     // the two
+  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric in between
   // Prices and thresholds are updated after this many moves, but not before one macro in so many has moved, because
   // both visit every gcell, and designs with more macros have more gcells.
   int moves_per_pricing = 32, moves_per_threshold = 128, macros_per_pricing = 48, macros_per_threshold = 12;
