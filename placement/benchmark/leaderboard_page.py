@@ -59,8 +59,8 @@ HEAD = (
     "[Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a pull request.\n\n"
     "A score is the cost divided by the baseline's cost; lower is better. The tables show the interquartile mean over "
     "all runs, with a 95% interval by stratified bootstrap. A failed run scores infinity. The last column is the "
-    "probability that a run scores lower than a run of the first placer on the same design. Placers without runs on all "
-    "designs are listed last.\n"
+    "probability that a run scores lower than a run of the first placer on the same design. Placers without runs on "
+    "all designs are listed last.\n"
 )
 
 
@@ -123,7 +123,12 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         for name in (PAGE_SCORES[:1] if of_clusters else PAGE_SCORES[1:]) if version else ():
             if any(name in one["scores"] for one in group):
                 lines += [f"### {_title(name)} by design", ""]
-                lines += [f"Median {SCORES[name][0]}. A dash means that no run is valid.", "", *_designs_table(group, name), ""]
+                lines += [
+                    f"Median {SCORES[name][0]}. A dash means that no run is valid.",
+                    "",
+                    *_designs_table(group, name),
+                    "",
+                ]
         if failures := _failures(group):
             lines += ["### Failures", "", *failures, ""]
         lines += ["### Setup", "", *_provenance(group), ""]
@@ -240,7 +245,7 @@ def write_page(config: PageConfig, console: Console) -> None:
     folder, images = Path(config.results), Path(config.out).parent / IMAGES
     results = read_results(folder)
     if not results:
-        raise DesignError(f"results={config.results}: holds no results of macro-placement benchmark")
+        raise DesignError(f"results={config.results}: contains no results of macro-placement benchmark")
     check_output_file("out", config.out)
     images.mkdir(parents=True, exist_ok=True)
     for suite, version, _, group in _groups(results):
