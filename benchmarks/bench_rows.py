@@ -1,4 +1,4 @@
-"""The row area that placements of an imported design leave, and what the legaliser makes of their cells.
+"""Row area left by placements of an imported design, and the result of legalising their cells.
 
     python benchmarks/bench_rows.py DESIGN placement.plc other.def … [--density 0.6]
 

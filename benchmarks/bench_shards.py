@@ -44,10 +44,12 @@ CAPACITY = 64
 UNREAD_CAPACITY = 5000
 BAR = 3.0
 ROUNDS = 4.0
-"""Writes for which each writer's time suffices even if the link is busy: the first ones find it empty."""
+"""Number of writes for which each writer's time suffices even on a busy link, because the first writes find it
+empty.
+"""
 ANSWER_SECONDS = 900.0
 SILENCE_SECONDS = 120.0
-"""Behind a link that others fill, a shard's answers take longer than a run allows."""
+"""Timeout of a shard's answers in seconds; behind a busy link they take longer than a run allows."""
 
 
 def steps_of(megabytes: float) -> int:
@@ -64,7 +66,7 @@ def make_episode(steps: int, actor: int) -> Episode:
     )
 
 
-# What runs on the hosts: each reads commands as lines of JSON from standard input, and answers each with one line.
+# Code of the hosts: each reads commands as lines of JSON from standard input, and answers each with one line.
 
 
 def serve(roles: dict[str, Callable[..., object]]) -> None:
@@ -181,7 +183,7 @@ def writer_role() -> None:
 ROLES = {"shard": shard_role, "learner": learner_role, "writer": writer_role}
 
 
-# The benchmark's own process.
+# Code of the benchmark's own process.
 
 
 class Process:
@@ -215,7 +217,7 @@ def measure(
     *,
     read: bool,
 ) -> dict:
-    """One point: `shards` shards, `writers` writers, payload and rate of `point`; whether a learner reads."""
+    """Measures one point: `shards` shards, `writers` writers, payload and rate of `point`; `read`: a learner reads."""
     steps, link_seconds = steps_of(point["megabytes"]), point["megabytes"] * 8 / point["megabits"]
     making = point["making"] * link_seconds
     shape = {"steps": steps, "capacity": CAPACITY if read else UNREAD_CAPACITY}
@@ -228,7 +230,7 @@ def measure(
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
     seconds = max(wanted, ROUNDS * max(making + link_seconds, writers / shards * link_seconds))
     groups: dict[str, list[int]] = {}
-    for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
+    for actor in range(writers):  # the writers of a host use all shards and share a connection to each
         groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
     for host, actors in groups.items():
         processes[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
@@ -259,7 +261,7 @@ def measure(
 
 
 def standard_error(of_writers: list[np.ndarray]) -> float:
-    """Of the mean over all writes; a writer's writes are correlated, so that each writer is one observation."""
+    """Returns the standard error of the mean over all writes, one observation per writer: writes are correlated."""
     counts = np.array([len(found) for found in of_writers], float)
     mean = np.concatenate(of_writers).mean()
     residuals = np.array([found.sum() for found in of_writers]) - mean * counts
@@ -267,7 +269,7 @@ def standard_error(of_writers: list[np.ndarray]) -> float:
 
 
 def cpu_seconds() -> tuple[float, float]:
-    """CPU seconds of the whole machine since it started: used, and stolen by its host."""
+    """Returns the CPU seconds of the whole machine since it started: used, and stolen by its host."""
     ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100, int(ticks[7]) / 100
 
@@ -313,7 +315,7 @@ def run(arguments: argparse.Namespace) -> list[dict]:
 
 
 def report(points: list[dict], megabytes: float, arguments: argparse.Namespace) -> None:
-    """The growth from the fewest to the most writers, for each number of shards, and the bar."""
+    """Prints the growth from the fewest to the most writers for each number of shards, and the bar."""
     low, high = min(arguments.writers), max(arguments.writers)
     mean = {(one["shards"], one["writers"]): one["mean"] for one in points if one["megabytes"] == megabytes}
     growth = {shards: mean[shards, high] / mean[shards, low] for shards in arguments.shards}

@@ -1,8 +1,8 @@
-"""The settings as frozen, checked dataclasses: nothing below the commands sees a DictConfig.
+"""The settings as frozen, checked dataclasses; nothing below the commands sees a DictConfig.
 
-Each class holds the types, the allowed values, the defaults and, in its docstring, the meanings of its settings;
-`--help` and docs/reference/settings.md are made from these. `build` turns a composed mapping into a class and rejects
-unknown keys, wrong types and values out of range, naming the key.
+Each class has the types, the allowed values, the defaults and, in its docstring, the meanings of its settings; `--help`
+and docs/reference/settings.md are made from these. `build` turns a composed mapping into a class and rejects unknown
+keys, wrong types and values out of range, naming the key.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """A setting is wrong; the message names its key, its value and what would be right."""
+    """A setting is wrong; the message names its key, its value and the valid values."""
 
 
 def require(ok: bool, key: str, value: object, right: str) -> None:
-    """Raises ConfigError unless `ok`; `right` says what `key` must be."""
+    """Raises ConfigError unless `ok`; `right` describes the valid values of `key`."""
     if not ok:
         raise ConfigError(f"{key}={value!r}: must be {right}")
 
 
 class Rule(NamedTuple):
-    """What a value must be, in words and as a test; the annotation of a setting."""
+    """The requirement on a value, in words and as a test; the annotation of a setting."""
 
     right: str
     allows: Callable[[Any], bool]
@@ -57,7 +57,7 @@ def is_import_path_or(name: str) -> Callable[[str], bool]:
 
 
 def import_object(path: str, *, key: str) -> Any:
-    """What an import path such as `my_package.my_name` names; raises ConfigError for `key` where there is none."""
+    """Imports the object with a path such as `my_package.my_name`; raises ConfigError for `key` if there is none."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -71,7 +71,7 @@ Amount = Annotated[float, Rule("at least 0", lambda value: value >= 0)]
 Positive = Annotated[float, Rule("above 0", lambda value: value > 0)]
 Seconds = Annotated[float, Rule("above 0 seconds", lambda value: value > 0)]
 Text = Annotated[str, Rule("text", lambda value: True)]
-"""An item of a list that may itself hold commas; of other lists, `key=a,b` is two items."""
+"""An item of a list that may itself contain commas; for other lists, `key=a,b` is two items."""
 Share = Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)]
 Address = Annotated[str, Rule("an address", bool)]
 FanOut = Annotated[int, Rule("at least 2", lambda value: value >= 2)]
@@ -117,13 +117,13 @@ def _rules(hint: Any) -> Sequence[Rule]:
 
 
 COSTS = ("proxy", "chip")
-"""docs/explanation/chip-cost.md says how they differ."""
+"""The names of the costs; docs/explanation/chip-cost.md explains their differences."""
 OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
 """The default weight of density and of congestion in each cost."""
 
 
 class CostWeights(NamedTuple):
-    """The weight of each part in a cost (no unit), and which cost it is: one of `COSTS`.
+    """The weights of a cost's terms (dimensionless), and the cost's name, one of `COSTS`.
 
     Example:
         >>> placement.cost(placement.load("toy6"), cost=placement.CostWeights(density=1.0)).total
@@ -139,7 +139,7 @@ class CostWeights(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CostConfig(Settings, group="env.cost."):
-    """Which cost is computed, and the weights of its terms (no unit).
+    """The cost and the weights of its terms (dimensionless).
 
     Attributes:
         name: chip, or the published cost proxy (docs/explanation/chip-cost.md)
@@ -160,7 +160,7 @@ class CostConfig(Settings, group="env.cost."):
     tidy: Amount = 0.0
 
     def weights(self) -> CostWeights:
-        """The weights as the engine takes them, with the cost's own where none are given."""
+        """The weights in the engine's form, with the cost's defaults for those that are not given."""
         own = OWN_WEIGHTS[self.name]
         density = own if self.density is None else self.density
         congestion = own if self.congestion is None else self.congestion
@@ -168,7 +168,7 @@ class CostConfig(Settings, group="env.cost."):
 
 
 EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")
-"""What may place the soft macros at the end of an episode: the engine's placers, or nothing."""
+"""The placers of soft macros at the end of an episode: the engine's placers, or none."""
 EpisodeSoftPlacer = Annotated[str, one_of(EPISODE_SOFT_PLACERS)]
 
 
@@ -318,7 +318,7 @@ _OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "stalen
 
 @dataclasses.dataclass(frozen=True)
 class RuntimeConfig(Settings, group="runtime."):
-    """How the roles run. The settings from `address` on apply to `runtime=ray` only.
+    """The execution of the roles. The settings from `address` on apply to `runtime=ray` only.
 
     Attributes:
         name: local: all roles in one process; ray: each role in its own processes, which Ray restarts; accelerator:
@@ -393,12 +393,12 @@ class TrackingConfig(Settings, group="tracking."):
 
 
 EPISODES_PER_DESIGN = 4
-"""Episodes that an actor plays at once with each design drawn from a distribution, to compare them with each other."""
+"""Number of episodes that an actor plays at once with each design drawn from a distribution, to compare them."""
 _DISTRIBUTION = "synthetic:"
 
 
 def drawn_macros(name: str) -> tuple[int, int] | None:
-    """Least and greatest number of macros of the distribution `synthetic:MIN-MAX`; None for the name of a design.
+    """Minimum and maximum number of macros of the distribution `synthetic:MIN-MAX`; None for the name of a design.
 
     Raises ConfigError if the name starts like a distribution's, but is not valid.
     """
@@ -446,7 +446,7 @@ class TrainConfig(Settings):
 
     @property
     def drawn(self) -> tuple[int, int] | None:
-        """Least and greatest number of macros where designs are drawn from a distribution; None for named designs."""
+        """Minimum and maximum number of macros if designs are drawn from a distribution; None for named designs."""
         return drawn_macros(self.design[0])
 
     def _check_drawn(self) -> None:
@@ -519,12 +519,12 @@ class DesignSettings(Settings):
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
-    """An instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
+    """Builds an instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
 
     Args:
         cls: one of this module's dataclasses.
-        values: nested mapping of plain values, as `OmegaConf.to_container` gives it.
-        at: the dotted key that `values` stands at, for messages.
+        values: nested mapping of plain values, like the result of `OmegaConf.to_container`.
+        at: the dotted key of `values`, for messages.
     """
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -538,9 +538,9 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
 
 
 def _convert(hint: Any, value: Any, key: str) -> Any:
-    """`value` as the annotated type `hint`, without guessing (no string becomes a number)."""
+    """Converts `value` to the annotated type `hint`, without guessing (no string becomes a number)."""
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, str) and hasattr(hint, "name"):  # `cost=chip`: which one, its weights as they are
+        if isinstance(value, str) and hasattr(hint, "name"):  # `cost=chip` sets the name, and keeps the weights.
             value = {"name": value}
         if not isinstance(value, Mapping):
             raise ConfigError(f"{key}={value!r}: must be a group of settings")

@@ -1,4 +1,4 @@
-"""`macro-placement export`: a placement in the forms that other tools read."""
+"""`macro-placement export`: writes a placement in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class ExportConfig(GivenPlacement, OutputSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        export_format(self.format)  # raises DesignError if it is unknown
+        export_format(self.format)  # This raises DesignError if it is unknown.
 
 
 def export(config: ExportConfig, console: Console) -> None:
     """Writes a placement in the requested format.
 
-    Raises DesignError where the design or the placement cannot be read, the design was not imported from files of the
+    Raises DesignError if the design or the placement cannot be read, the design was not imported from files of the
     format, or the file exists.
     """
     out = Path(config.out)
@@ -73,7 +73,7 @@ def _placement(config: ExportConfig, design: Design) -> Placement:
 
 
 def _faults(design: Design, placement: Placement) -> list[str]:
-    """Notes on what is not legal."""
+    """Notes on illegally placed macros."""
     found = legality(design, placement)
     notes = [f"{found.overlaps} pairs of macros overlap"] if found.overlaps else []
     notes += [f"{found.outside} macros are outside the core"] if found.outside else []

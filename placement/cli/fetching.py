@@ -1,4 +1,4 @@
-"""`macro-placement fetch`: public designs that the project does not ship."""
+"""`macro-placement fetch`: downloads public designs that the project does not ship."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FetchConfig:
 
 
 def fetch_design(config: FetchConfig, console: Console) -> None:
-    """Downloads a public design, or lists all; says what to do with it."""
+    """Downloads a public design and prints how to use it, or lists all."""
     if config.name is None:
         for name, design in PUBLIC_DESIGNS.items():
             _say(console, f"{name:<18} {design.size / 1e6:5.1f} MB  {design.about}")

@@ -1,4 +1,4 @@
-"""`macro-placement import`: from a chip's files to a design folder."""
+"""`macro-placement import`: converts a chip's files to a design folder."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ConstraintOptions(Settings):
 
     @property
     def constraints(self) -> ConstraintSettings:
-        """The constraints beside those of the files; raises ConfigError for an option of another form."""
+        """The constraints in addition to those of the files; raises ConfigError for a malformed option."""
         of_all = [value for value in self.halo if "=" not in value]
         if len(of_all) > 1:
             raise ConfigError(
@@ -112,7 +112,7 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     def __post_init__(self) -> None:
         super().__post_init__()
         ChipFiles.__post_init__(self)
-        _ = self.settings  # raises DesignError or ConfigError if an option is wrong
+        _ = self.settings  # This raises DesignError or ConfigError if an option is wrong.
 
     @property
     def settings(self) -> ImportSettings:
@@ -129,8 +129,8 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and prints what is in it; raises DesignError."""
-    # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
+    """Reads a chip, clusters its cells, writes the design folder and prints its content; raises DesignError."""
+    # Imported late, since JAX and Matplotlib take seconds, and a wrong setting should not wait for them.
     from placement.flat.global_placement import place_before_clustering
     from placement.report import style
     from placement.report.describe import import_table, notice_lines, plot_floorplan
@@ -154,7 +154,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
 
 
 class Phases:
-    """Prints how long each stage of the work took, and the current one while it runs."""
+    """Prints the duration of each stage of the work, and the current stage while it runs."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -169,7 +169,7 @@ class Phases:
 
 
 def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:
-    """The numbers in a list with commas; how many there may be is in `counts`."""
+    """The numbers in a list with commas; `counts` are the allowed lengths."""
     try:
         values = [float(word) for word in text.split(",")]
     except ValueError:
@@ -187,7 +187,7 @@ def _sides(what: str, text: str) -> tuple[float, float]:
 
 
 def _halo(what: str, text: str) -> tuple[float, ...]:
-    """Across and up, or left, bottom, right and top."""
+    """Parses a halo: across and up, or left, bottom, right and top."""
     sides = _numbers(what, text, (1, 2, 4), "1, 2 (across, up) or 4 numbers (left, bottom, right, top) with commas,")
     if not all(0 <= side < math.inf for side in sides):
         raise ConfigError(f"{what}={text}: must be at least 0 µm, and finite")

@@ -1,4 +1,4 @@
-"""The command `macro-placement`: its commands, how they are called, and how they end.
+"""The command `macro-placement`: its commands, their calls, and their exit statuses.
 
 A user's mistake ends with one line on stderr and exit status 2, without a traceback.
 """
@@ -23,9 +23,9 @@ from placement.config import build
 from placement.report.placement_metrics import Metrics, json_line
 
 INTERRUPTED = 130
-"""The exit status after Ctrl-C, as shells have it."""
+"""The exit status after Ctrl-C, as in shells."""
 PLAIN_WIDTH = 120
-"""The least width of tables in characters where the output is not a terminal."""
+"""Minimum width of tables, in characters, if the output is not a terminal."""
 
 
 class Command(NamedTuple):
@@ -33,8 +33,8 @@ class Command(NamedTuple):
 
     Attributes:
         place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
-            and a console, and returns Metrics if it measures a placement. The function of `train` takes the arguments.
-        words: the settings that arguments without a key give, in their order.
+            and a console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
+        words: the settings that arguments without a key set, in their order.
     """
 
     name: str
@@ -115,7 +115,7 @@ def execute(command: Command, arguments: Sequence[str]) -> int:
             _call(command, arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit as end:  # the table of a sweep whose jobs failed
+    except SystemExit as end:  # The job table of a sweep has failures.
         return int(end.code or 0)
     except UsageError as error:
         return _reported(title, str(error), error.status)
@@ -136,7 +136,7 @@ def _call(command: Command, arguments: Sequence[str]) -> None:
 
 
 def _message(error: Exception, command: Command) -> str:
-    """An error in one line; keys have the groups that the command has."""
+    """An error in one line; its keys have the command's groups."""
     text = " ".join(str(error).split())
     if command.name == "train":
         return text
@@ -145,11 +145,11 @@ def _message(error: Exception, command: Command) -> str:
 
 
 def say(text: str) -> None:
-    """Prints text; a reader that leaves early, as `head` does, ends it quietly."""
+    """Prints text; ends quietly if a reader leaves early, as `head` does."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends.
 
 
 def _reported(title: str, message: str, status: int = 2) -> int:

@@ -19,9 +19,9 @@ from placement.netlist.importing import ImportSettings, import_flat, write_desig
 from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
-"""A design of `generate flat` by default."""
+"""The defaults of `generate flat`."""
 MULTI_PIN_NETS = 30
-"""Nets of more than two pins in a design of `generate planted`."""
+"""Number of nets with more than two pins in a design of `generate planted`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class PlantedConfig(GeneratedDesign, Seeded):
 
 def describe(config: DesignSettings, console: Console) -> None:
     """Prints a design's statistics."""
-    # late: Matplotlib takes a second to import
+    # Imported late, since Matplotlib takes a second.
     from placement.report.describe import print_description
 
     assert config.design is not None
@@ -141,8 +141,8 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 
 
 def generate_flat(config: FlatConfig, console: Console) -> None:
-    """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
-    # late: JAX takes seconds to import
+    """Writes a design of standard cells and macros: the flat netlist, and the design imported from it."""
+    # Imported late, since JAX takes seconds.
     from placement.flat.global_placement import place_before_clustering
 
     check_design_folder(config.out, force=config.force)
@@ -157,7 +157,7 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
 
 
 def generate_planted(config: PlantedConfig, console: Console) -> None:
-    """Writes a design of known least wirelength."""
+    """Writes a design of known minimum wirelength."""
     check_design_folder(config.out, force=config.force)
     solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
@@ -172,5 +172,5 @@ def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
 
 
 def _name(config: GeneratedDesign) -> str:
-    """Of the design: the last component of its folder's path."""
+    """The name of the design, which is the last component of its folder's path."""
     return Path(config.out).resolve().name

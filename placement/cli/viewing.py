@@ -1,7 +1,7 @@
 """`macro-placement view`: a window on placements; or, with `out`, steps replayed without one.
 
-The window's buttons run what a command runs, and show that command. What they need is imported when it is first used,
-for the window opens at once.
+The window's buttons run commands, and show them. Their modules are imported at the first use, so that the window opens
+at once.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class ViewConfig(DesignSettings, OutputSettings):
 def view(config: ViewConfig, console: Console) -> None:
     """Serves the window until Ctrl-C, or writes the replayed placement.
 
-    Raises ConfigError where the server's packages are not installed, and DesignError where the design, a placement or
-    the steps cannot be read, or the file exists.
+    Raises ConfigError if the server's packages are not installed, and DesignError if the design, a placement or the
+    steps cannot be read, or the file exists.
     """
     out = None if config.out is None else Path(config.out)
     if out is not None:
@@ -111,7 +111,7 @@ def view(config: ViewConfig, console: Console) -> None:
 
 
 def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
-    """The design, and a session of each placement that the settings name."""
+    """Loads the design, and opens a session of each placement that the settings name."""
     runs = [path for path in config.placement if is_run(path)]
     if len(runs) > 1:
         raise DesignError(f"placement={runs[1]}: only one run folder can be opened; {runs[0]} is given, too")
@@ -157,7 +157,7 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
 
 
 def _own_cells(path: Path) -> Cells | None:
-    """The standard cells where the files of the flat netlist have them; None if they have no positions."""
+    """The standard cells at their positions in the flat netlist's files; None if they have none."""
     flat = read_flat(path)
     return Cells.of(flat, flat.placement, "as the design's own files have them")
 
@@ -187,12 +187,12 @@ def _serve(window: Window, config: ViewConfig, console: Console) -> None:
         if config.browser:
             webbrowser.open(address)
 
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends well, and then raises it
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends cleanly, and then raises it.
         serve(window, listen(config.host, config.port), host=config.host, ready=ready)
 
 
 def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
-    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the policy by default."""
+    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the default policy."""
     named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
     usual = CostConfig(name=cost.name)

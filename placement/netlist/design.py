@@ -325,8 +325,8 @@ class Design:
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes are always located as in it.
         constraints: constraints on the macros; none by default.
-        action_scale: how many times finer than the gcells the grid of actions is along each side. An episode places
-            macros at the centres of its cells.
+        action_scale: number of action cells along each side of a gcell. An episode places macros at the centres of its
+            cells.
         off_grid: whether an episode may place a macro anywhere in the cell of its action: where it touches placed
             macros or the canvas's edges, otherwise at the legal position nearest to the cell's centre.
         pdn_channel: µm around hard macros that cells keep free in the chip cost; None: derived from the design.

@@ -11,7 +11,7 @@ Finding = tuple[str, int, Sequence[tuple[int, str]]]
 
 
 class DesignError(ValueError):
-    """A design cannot be used; the message names the file, the line if known, and what would be right.
+    """A design cannot be used; the message names the file, the line if known, and a valid alternative.
 
     Example:
         >>> try:

@@ -85,9 +85,7 @@ def _keep_outs(design: Design) -> KeepOuts:
     groups = [(clipped(constraints.blockages, canvas.width, canvas.height), KeepOutKind.BLOCKAGE)]
     groups.append((port_surroundings(design), KeepOutKind.PORT))
     for_all = list(range(sum(len(rectangles) for rectangles, _ in groups)))
-    members: list[
-        tuple[set[int], list[int], list[int]]
-    ] = []  # nodes, the rectangles they keep out of, and those that others keep out of
+    members: list[tuple[set[int], list[int], list[int]]] = []  # nodes, their rectangles, and those for other nodes
     for region in constraints.regions:
         outside = complement(region.rectangles, canvas.width, canvas.height)
         inside = region.rectangles if region.is_exclusive else np.zeros((0, 4))

@@ -209,7 +209,7 @@ def fetch(
     Raises:
         DesignError: there is no such design, the source is no address, or the bytes of a file are not the expected
             ones.
-        OSError: a file cannot be downloaded or written; the message says which, why, and what to do.
+        OSError: a file cannot be downloaded or written; the message names the file, the reason and a remedy.
     """
     design = public_design(name)
     scheme = urllib.parse.urlsplit(source).scheme

@@ -21,13 +21,13 @@ class Statistics(NamedTuple):
 
     Attributes:
         nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
-        pins, unused_pins: in all, and those on no net.
+        pins, unused_pins: number of all pins, and of those on no net.
         nets, total_weight: nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
         utilization: covered share of the canvas by kind of macro.
         shapes: (width, height) in µm → number of hard macros, commonest first.
         fixed: fixed hard macros.
-        graph_nodes, graph_edges: of `graph_arrays`.
+        graph_nodes, graph_edges: sizes of `graph_arrays`.
         components: sizes of the graph's connected components, largest first.
         mean_neighbours: graph neighbours of a hard macro, of a soft macro.
         largest_nets: (driver's name, pins, weight), most pins first.

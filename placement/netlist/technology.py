@@ -71,7 +71,7 @@ class MasterPin:
     """A pin of a master.
 
     Attributes:
-        name: as written in the LEF file.
+        name: the name in the LEF file.
         direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" if the file gives none.
         use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none.
         x, y: µm, the centre of the box around all its ports.

@@ -15,8 +15,8 @@ class Summary(NamedTuple):
     """A summary of latencies in seconds, NaN if there were none.
 
     Attributes:
-        operations: since the start, including those that left the window.
-        mean, p50, p99, worst: of the window.
+        operations: number since the start, including those that left the window.
+        mean, p50, p99, worst: statistics of the window.
     """
 
     operations: int
@@ -27,7 +27,7 @@ class Summary(NamedTuple):
 
 
 class Latencies:
-    """A recorder that several threads may use at once."""
+    """A thread-safe recorder."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Latencies:
             return list(self._window)
 
     def summary(self) -> Summary:
-        """Their count, mean and quantiles."""
+        """The number, mean and quantiles of latencies."""
         with self._lock:
             count, window = self._count, np.array(self._window)
         if not window.size:

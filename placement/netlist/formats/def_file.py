@@ -222,7 +222,7 @@ class DefFile:
     """A DEF file.
 
     Attributes:
-        path: for messages; source: the file's name and checksum.
+        path: the file's path, for messages; source: the file's name and checksum.
         data: its unpacked bytes.
         version, divider, design: the header; design is "" if it gives none.
         units: database units per µm.

@@ -1,8 +1,8 @@
-"""The processes of a run: their roles and numbers, which learner host they belong to, and what they tell each other.
+"""The processes of a run: their roles and numbers, their learner hosts, and the messages between them.
 
-Every learner host has shards and actors of its own: an actor writes to the shards of one host only, so that every host
-gets its share of an iteration's episodes whatever becomes of other hosts' shards. Imports nothing heavy: all processes
-use this.
+Every learner host has its own shards and actors: an actor writes to the shards of one host only, so that every host
+gets its share of an iteration's episodes regardless of other hosts' shards. Imports nothing heavy, since all processes
+use this module.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Who:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Times that nobody chooses, in seconds; tests take shorter ones.
+    """Internal intervals and timeouts in seconds; tests use shorter ones.
 
     Attributes:
-        start: within which every process must have started.
-        heartbeat: between two heartbeats of a process.
-        shard_checkpoint: between two checkpoints of a shard.
+        start: timeout for every process to start.
+        heartbeat: interval between two heartbeats of a process.
+        shard_checkpoint: interval between two checkpoints of a shard.
     """
 
     start: float = 300.0
@@ -52,7 +52,7 @@ class Timing:
 
 
 def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:
-    """How many processes of each role a run has."""
+    """The number of processes of each role in a run."""
     return {
         RoleName.SHARD: runtime.shards,
         RoleName.CACHE: runtime.caches,
@@ -73,7 +73,7 @@ def shards_of(host: int, *, shards: int, learners: int) -> tuple[int, ...]:
 
 
 def share(config: TrainConfig) -> int:
-    """Episodes that each learner host reads for one iteration."""
+    """Number of episodes that each learner host reads for one iteration."""
     return config.ppo.episodes_per_iteration // config.runtime.learners
 
 
@@ -99,7 +99,7 @@ class Rendezvous:
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """What a process reports of itself to the coordinator, at intervals.
+    """A process's report to the coordinator, at intervals.
 
     Attributes:
         incarnation: a different number at each start of the process.
@@ -129,7 +129,7 @@ class ServerLocation:
 
 @dataclasses.dataclass(frozen=True)
 class Shortfall:
-    """The learner waits for so many `missing` episodes that do not come; `number` rises with each such message."""
+    """The learner's report that it waits for `missing` episodes; `number` rises with each such message."""
 
     number: int = 0
     missing: int = 0
@@ -140,10 +140,10 @@ class HeartbeatReply:
     """The coordinator's answer to a heartbeat.
 
     Attributes:
-        edition: of the addresses; only a process with another edition gets them.
-        shards, caches: by number; None: unchanged.
+        edition: the edition of the addresses, which only a process with another edition receives.
+        shards, caches: locations by number; None: unchanged.
         root: the learner's own cache.
-        actors, shortfall: of the process's learner host: its living actors, and its missing episodes.
+        actors, shortfall: living actors and missing episodes of the process's learner host.
         stop: whether the run is ending.
         summary: numbers over all roles, for the learner's `metrics.csv`.
     """
@@ -161,7 +161,7 @@ class HeartbeatReply:
 
 @dataclasses.dataclass(frozen=True)
 class RunView:
-    """What the driver shows: the newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
+    """The data for the driver: newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
 
     heartbeats: tuple[Heartbeat, ...]
     rows: tuple[Mapping[str, float], ...]

@@ -1,6 +1,6 @@
-// The designs of episodes to come, where every environment plays a new one now and then: another thread makes them
-// before they are needed, at most one for each environment, so that memory is bounded and what an environment plays
-// does not depend on who is faster.
+// The designs of future episodes if every environment changes its design now and then: another thread makes them ahead
+// of time, at most one per environment, so that memory is bounded and the designs of an environment do not depend on
+// the speed of the others.
 //
 //   maker ── wanted ──▶ makes a design ── bring ──▶ one place per environment ── take ──▶ worker
 #pragma once

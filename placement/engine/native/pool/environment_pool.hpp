@@ -1,17 +1,17 @@
-// Environments stepped by a pool of threads: actions go in, batches of results come out.
+// Environments stepped by a pool of threads: actions in, batches of results out.
 //
 //   caller ── send ──▶ work queue ──▶ workers ──▶ state queue ── recv ──▶ caller
 //
-// With batch_size below the number of environments, a batch holds the first results that are ready.
-// With batch_size equal to it (synchronous mode), a batch answers a call: results in the order of the call, so that
-// nothing depends on the threads. The calling thread then steps environments too instead of waiting; a synchronous pool
-// of one thread has no worker until `send` or `send_reset` needs one.
+// With batch_size below the number of environments, a batch holds the first results that are ready. With batch_size
+// equal to it (synchronous mode), a batch holds the results of one call in the call's order, independent of the
+// threads. The calling thread then steps environments too instead of waiting; a synchronous pool of one thread has no
+// worker until `send` or `send_reset` needs one.
 //
 // Callers may be several threads: a mutex guards their bookkeeping, and the workers never touch it. An environment
 // belongs to the caller until it is sent, then to a worker, then to the caller again once its result was received.
 //
-// Where designs are drawn, an environment begins every so many episodes with another design, which comes from a
-// `DesignSupply`; otherwise it plays the same one over and over.
+// If designs are drawn, an environment begins another design from a `DesignSupply` every few episodes; otherwise it
+// plays the same one repeatedly.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Batches on their way from the workers to the caller. Each is a block of memory that the workers fill in place, slot by
-// slot; the one that fills the last slot signals the caller.
+// Batches in flight from the workers to the caller. Each is a block of memory that the workers fill in place, slot by
+// slot; the worker that fills the last slot signals the caller.
 //
 // In turn mode ("first come, first served") slots are handed out by an atomic counter as results arrive and every block
 // holds the same number. In call mode a block is opened for each call, with a slot for each environment of the call.

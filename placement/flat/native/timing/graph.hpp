@@ -16,8 +16,7 @@ struct Netlist {
   const std::int32_t* cell;         // [instances], the library's cell; -1: unknown, no paths begin or end at its pins
   const std::int32_t* instance;     // [pins]; -1: a port
   const std::int32_t* library_pin;  // [pins]; -1: a port or unknown
-  const std::int8_t* port;          // [pins]; 1: a port that drives its net (an input), 2: one that is driven, 0: no
-                                    // port
+  const std::int8_t* port;          // [pins]; 1: a port that drives its net (an input), 2: a driven port, 0: no port
   const std::int32_t* net_start;    // [nets + 1]
 };
 
