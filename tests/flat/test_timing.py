@@ -373,7 +373,7 @@ def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> 
     without_arc = LIBERTY.replace(arc("DFF", "CK", "non_unate", "rising_edge"), "")
     assert chip(tmp_path, liberty=without_arc)[0].notices[-1].endswith("from it: no path starts there: DFF")
     timing, flat = chip(tmp_path, liberty=LIBERTY.replace("pin (CK)", "pin (CP)").replace('"CK"', '"CP"'))
-    assert "2 pins are unknown to the Liberty files" in timing.notices[-1]
+    assert "2 pins are missing from their cells" in timing.notices[-1]
     assert timing.notices[-1].endswith(": DFF/CK, RAM/CK")
     with pytest.raises(DesignError, match="no register is in the Liberty files"):
         timed(timing, flat)
