@@ -196,7 +196,7 @@ PASSED = {
         r"chip\.def:\d+: 2 names in groups that match no component: m7 in g, x\* in g",
     ),
     "no tracks": (before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"), "1 TRACKS without a count or step"),
-    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ times no space is before ';'"),
+    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ missing spaces before ';'"),
 }
 
 

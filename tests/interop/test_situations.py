@@ -140,9 +140,7 @@ SITUATIONS = {
     ),
     "fixed, freed": Situation(lambda: Chip(macros=fixed((-10, -10), (0, 0), (5, 5))), free_macros=True, movable=3),
     "macros without nets": Situation(lambda: chained(Chip(), many(4))),
-    "no nets at all": Situation(
-        lambda: Chip(nets={}), "the file has no nets.*write it again once the netlist is loaded"
-    ),
+    "no nets at all": Situation(lambda: Chip(nets={}), "the file has no nets.*write it again with the netlist loaded"),
     "rectilinear die and core": Situation(lambda: Chip(die=L_SHAPE, rows=WIDE, macros=many(4))),
     "core of two pieces": Situation(lambda: Chip(rows=ISLANDS, macros=many(6))),
     "exactly one place": Situation(
