@@ -1,4 +1,4 @@
-"""Aggregates against values that `rliable` 1.2.0 gives, SciPy, and distributions enumerated by hand."""
+"""Aggregates compared with `rliable` 1.2.0, SciPy, and distributions enumerated by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_profile_is_the_share_of_runs_that_score_at_most_so_much() -> None:
 
 
 def test_the_bootstrap_draws_runs_of_the_same_design() -> None:
-    """Two designs of constant scores, far apart: a draw across designs would change their mean."""
+    """Two designs of constant scores, far apart: resampling across designs would change their mean."""
     found = bootstrap(interquartile_mean, [np.full(3, 1.0), np.full(3, 5.0)], repetitions=100)
     assert found == (3.0, 3.0, 3.0)
 

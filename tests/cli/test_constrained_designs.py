@@ -1,4 +1,4 @@
-"""A constrained design from its folder through every command: nothing that comes out breaks a constraint."""
+"""A constrained design passes from its folder through every command: no result violates a constraint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.constrained_designs import constrained
 
 
 def constrained_design() -> Design:
-    """Twelve macros with constraints of each kind, two of them in orientations that they may not have."""
+    """Twelve macros with constraints of each kind, two of them in forbidden orientations."""
     design = clustered(seed=5, hard=12, soft=40, ports=20, name="chip")
     canvas, netlist = design.canvas, design.netlist
     # with room to spare, so that a policy that has learned nothing places all macros now and then
