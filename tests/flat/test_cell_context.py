@@ -29,9 +29,7 @@ CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
 
 @functools.cache
 def made() -> tuple[FlatDesign, Design, Placement]:
-    """Returns a small flat design, its clustered one with constraints and a fixed macro, and a placement of the
-    latter.
-    """
+    """Returns a small flat design, its clustered one with constraints and a fixed macro, and a placement of it."""
     imported = import_flat(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
     design, hard = imported.design, imported.design.netlist.hard
     fixed = design.initial.fixed.copy()

@@ -149,9 +149,7 @@ def test_macros_are_placed_as_they_are_turned() -> None:
 
 
 def spans(imported: ImportedDesign) -> float:
-    """Returns the mean distance in µm of cells from their clusters' centres, with all cells placed around the
-    macros.
-    """
+    """Returns the mean distance in µm of cells from their clusters' centres; all cells are placed around the macros."""
     flat, cluster = imported.flat, imported.clustering.cluster
     macros = macros_on_flat(flat, imported.design.netlist, imported.design.initial)
     placed = place_cells(flat.netlist, macros, core_of(flat, imported.design)).placement

@@ -282,9 +282,7 @@ def test_a_latch_lends_time(tmp_path: Path, delay: str, at_latch: float, leaves:
 
 
 def random_logic(seed: int, latches: int) -> tuple[str, str]:
-    """Returns Verilog and DEF of registers, a memory and inverters behind random drivers, without combinational
-    loops.
-    """
+    """Returns Verilog and DEF of registers, a memory and inverters with random drivers, without combinational loops."""
     random = np.random.default_rng(seed)
     cells = [("DFF", f"f{number}") for number in range(8)] + [("LATCH", f"l{number}") for number in range(latches)]
     driven = [f"{name}_q" for _, name in cells] + ["data[0]", "data[1]", "in"]

@@ -27,9 +27,7 @@ def example():
 
 
 def test_each_step_is_credited_with_its_own_episodes_end(example) -> None:
-    """Compared with a plain loop over random episodes: some end in the rollout, some began before it, some end after
-    it.
-    """
+    """Compared with a plain loop over random episodes, which end in the rollout, begin before it or end after it."""
     generator = np.random.default_rng(0)
     terminated = generator.random((12, 5)) < 0.3
     terminated[1:] &= ~terminated[:-1]  # the step after an end only begins the next episode

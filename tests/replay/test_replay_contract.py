@@ -1,4 +1,4 @@
-"""What every kind of replay must do: the same tests over each kind."""
+"""The contract of every kind of replay: the same tests over each kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replay(kind: str) -> Iterator[Replay]:
 
 
 class Thread(threading.Thread):
-    """A thread whose result or exception is had from `result`."""
+    """A thread whose result or exception is returned by `result`."""
 
     def __init__(self, work: Callable[[], object], name: str | None = None) -> None:
         super().__init__(name=name, daemon=True)

@@ -24,7 +24,7 @@ LONG = 120.0
 
 
 class Shards:
-    """Some shards in processes of their own, and where they are at present."""
+    """Several shards in their own processes, and their current addresses."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder
@@ -109,7 +109,7 @@ def _identity(item: Episode) -> tuple[int, ...]:
 
 
 def _rest(replay: ShardedReplay) -> list[Episode]:
-    """What else there is, until nothing comes for a while: a copy of what was read would be among it."""
+    """Returns the remaining episodes until none arrives for a while: a duplicate would be among them."""
     found: list[Episode] = []
     with contextlib.suppress(ReplayTimeout):
         while True:

@@ -80,7 +80,7 @@ def _flushed(writer: shard_items.ItemWriter) -> bool:
 
 
 def _own_address() -> str:
-    """Of this machine, other than loopback; found without sending anything."""
+    """Returns an address of this machine other than loopback; found without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

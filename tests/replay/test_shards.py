@@ -209,7 +209,7 @@ def test_the_newest_checkpoint_counts_though_the_clock_was_set_back(
         save = client.checkpoint
 
         def save_in_the_future() -> str:
-            """As Reverb would name it on a machine whose clock is ahead."""
+            """Returns a checkpoint name of Reverb on a machine whose clock is ahead."""
             saved = Path(save())
             return str(saved.rename(saved.with_name("2999-01-01T00:00:00.000000000+00:00")))
 

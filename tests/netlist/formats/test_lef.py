@@ -1,4 +1,4 @@
-"""The LEF reader: a library by hand, the same numbers as the `lefdef` package's, and refusals."""
+"""The LEF reader: a library by hand, the numbers of the `lefdef` package, and rejections."""
 
 from __future__ import annotations
 
