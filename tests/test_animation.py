@@ -26,7 +26,7 @@ def _frames(path) -> list[np.ndarray]:
 
 
 def _share(frame: np.ndarray, colour: str) -> float:
-    """Of the frame's pixels, those of `colour`."""
+    """Returns the share of the frame's pixels that have `colour`."""
     return float((np.abs(frame / 255 - np.array(to_rgb(colour))).max(axis=-1) < 0.03).mean())
 
 

@@ -71,9 +71,7 @@ def test_a_share_beyond_one_is_rejected():
 
 
 def test_a_macro_in_the_way_of_the_largest_empty_rectangle_costs_more():
-    """A column at the left edge and a macro in front of it; the rectangle beside it, 140 × 200 µm, is to grow by
-    35 µm.
-    """
+    """A column at the left edge, a macro in front of it; the rectangle beside it (140 × 200 µm) is to grow by 35 µm."""
     corners = [(0, y) for y in (40, 60, 80, 100, 120)] + [(40, 90)]
     nodes = [Node(f"{x}_{y}", NodeKind.HARD, x + 10.0, y + 10.0, 20.0, 20.0) for x, y in corners]
     design = build("column", square_canvas(20, 20), nodes, [Net([(node.name, 0.0, 0.0) for node in nodes])])

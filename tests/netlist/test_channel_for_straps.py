@@ -15,9 +15,7 @@ from tests.interop.chips import RAM, Chip, section
 
 
 def straps(net: str, first: int, *, pitch: int = 10_000, until: int = 200_000, use: str = "POWER") -> str:
-    """Returns vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via that is no
-    strap.
-    """
+    """Returns vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via."""
     segments = [f"M2 1000 + SHAPE STRIPE ( {x} 0 ) ( * {until} )" for x in range(first, 200_000, pitch)]
     segments += [f"M2 1000 + SHAPE STRIPE ( {first + 3000} 0 ) ( * 9000 )", "M2 0 + SHAPE STRIPE ( 77 88 ) VIA12"]
     segments.append("M1 400 + SHAPE FOLLOWPIN ( 0 0 ) ( 200000 * )")

@@ -284,9 +284,7 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
 
 
 def standing(flat: FlatDesign, array: MacroArray, orientation: int, order: list[int], shaken: float = 0.0) -> Placement:
-    """Puts the file's macros on the array's slots in an orientation, in another order, each perturbed by `shaken`
-    µm.
-    """
+    """Puts the file's macros on the array's slots in an orientation and another order, each moved by `shaken` µm."""
     there = strewn(flat, turned=False)
     x, y = there.x.copy(), there.y.copy()
     of = {name: node for node, name in enumerate(flat.netlist.names)}

@@ -72,9 +72,7 @@ def snapped(flat: FlatDesign) -> tuple[Constraints, list[str]]:
 
 
 def on_tracks(flat: FlatDesign, found: Constraints, shapes: list[Shape], turn: Orientation) -> np.ndarray:
-    """Returns whether each shape is on a track at nine corners of the grid, bool [S, 9], with the macro turned by
-    hand.
-    """
+    """Returns whether each shape is on a track at nine corners of the grid, bool [S, 9]; turns the macro by hand."""
     width, height = 10.0, 6.0
     turned = {
         "N": lambda x, y: (x, y), "S": lambda x, y: (width - x, height - y),
@@ -116,9 +114,7 @@ def test_pins_of_two_layers_lie_on_the_tracks_of_each_in_every_orientation(tmp_p
 
 @pytest.mark.parametrize("turn", list(Orientation))
 def test_several_patterns_of_one_layer(tmp_path: Path, turn: Orientation) -> None:
-    """Tracks at 0, 0.3, 1.0 and so on; pins 0.7 apart fit only at 0.3 → 1.0; a layer of the other axis does not
-    matter.
-    """
+    """Tracks at 0, 0.3, 1.0 and so on; pins 0.7 apart fit only at 0.3 → 1.0; the other axis's layer is ignored."""
     shapes: list[Shape] = [("M3", 2.0, 2.0), ("M3", 2.7, 2.7)]
     flat = chip(
         tmp_path, {f"p{i}": [shape] for i, shape in enumerate(shapes)},

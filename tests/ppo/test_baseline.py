@@ -26,9 +26,7 @@ ONE = np.ones(1)
 
 
 def _drawn(generator: np.random.Generator, *, drift: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns 48 episodes of 16 steps: three features that sum up future values; only the first two contribute to the
-    reward.
-    """
+    """Returns 48 episodes of 16 steps: three features that sum up the future; only the first two affect the reward."""
     each = generator.normal(size=(48, 16, 3)).astype(np.float32)
     before = np.cumsum(each, axis=1) - each + drift
     reward = (each[:, :, 0] - 0.5 * each[:, :, 1]).sum(axis=1) + drift

@@ -1,4 +1,4 @@
-"""The input pipeline: the same results as without it, to the last bit; bad episodes; waits that end."""
+"""The input pipeline: bit-identical to the results without it; bad episodes; waits that end."""
 
 from __future__ import annotations
 

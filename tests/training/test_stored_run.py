@@ -1,4 +1,4 @@
-"""A run whose folder is object storage: it goes on anywhere, training never waits for the store, nothing is lost."""
+"""A run whose folder is object storage: it resumes anywhere, training never waits for the store, nothing is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def config(address: str) -> TrainConfig:
 
 
 def learn(folder: Path, *steps: int) -> None:
-    """What a run leaves behind after these steps."""
+    """Writes what a run leaves after these steps."""
     for step in steps:
         path = folder / "checkpoints" / str(step) / "tree"
         path.parent.mkdir(parents=True)

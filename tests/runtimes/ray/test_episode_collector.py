@@ -1,4 +1,4 @@
-"""The learner's hands: too old, orphaned and untrue episodes are dropped; the best placement is found."""
+"""The collection of episodes: too old, orphaned and falsified episodes are dropped; the best placement is found."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def designs() -> list[Design]:
 
 @pytest.fixture
 def episodes(designs: list[Design]) -> Sequence[Episode]:
-    """Eight, by an agent of version 0; the last half has another identity each time."""
+    """Returns eight episodes by an agent of version 0; the last half has another identity each time."""
     context = ActorContext(LocalInference(FakeAgent()), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
     actor = Actor(0, context, make_pool(designs, 8, num_threads=1), key=jax.random.key(0))
     return actor.play_round(Snapshot(0, {"version": np.array(0, np.int32)}))
 
 
 class Bench:
-    """What a test needs, over a replay in memory."""
+    """Fixtures of a test, over a replay in memory."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ def _costlier(episode: Episode) -> Episode:
 
 
 def _illegal(episode: Episode) -> Episode:
-    """The second macro on top of the first."""
+    """Moves the second macro on top of the first."""
     actions = episode.actions.copy()
     actions[1] = actions[0]
     return episode._replace(actions=actions)

@@ -1,4 +1,4 @@
-"""How many episodes an actor begins with each version."""
+"""Episode credits: how many episodes an actor begins with each version."""
 
 from __future__ import annotations
 

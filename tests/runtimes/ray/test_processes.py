@@ -1,4 +1,4 @@
-"""Which processes are below this one, and that they end."""
+"""The descendants of this process, and that they end."""
 
 from __future__ import annotations
 
