@@ -3,9 +3,12 @@
 This module has its interface, the store inside one process, and the format of a snapshot in the caches: a header of 64
 bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
 
-    offset  size  field 0     8  magic, which names the format 8     4  CRC-32 of everything behind it, padding and
-        payload included 16     8  version (signed) 24     8  bytes of payload behind the header 32    16  schema: hash
-        of the leaves' names, shapes and dtypes
+    offset  size  field
+         0     8  magic, which names the format
+         8     4  CRC-32 of all bytes after it, including padding and payload
+        16     8  version (signed)
+        24     8  bytes of payload after the header
+        32    16  schema: hash of the leaves' names, shapes and dtypes
 
 JAX is imported only where pytrees are handled, so that a cache, which needs only the header, works without it.
 """

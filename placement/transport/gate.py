@@ -4,8 +4,9 @@ A `Gate` listens in front of a server that cannot authenticate its clients, and 
 `Tunnels` are the clients' end: to programs without the token, a gate's server seems to be on this machine. The token
 itself is not sent:
 
-    gate → client    16 bytes that name the protocol, 32 random bytes client → gate    32 random bytes, HMAC-SHA256 of
-    "client" and the random bytes of both gate → client    HMAC-SHA256 of "server" and the random bytes of both
+    gate → client    16 bytes that name the protocol, 32 random bytes
+    client → gate    32 random bytes, HMAC-SHA256 of "client" and the random bytes of both
+    gate → client    HMAC-SHA256 of "server" and the random bytes of both
 
 The data that follow are neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
 """
@@ -250,7 +251,7 @@ class Tunnels:
             server.get_loop().call_soon_threadsafe(server.close)
 
     async def _carry(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves one connection as long as it lasts."""
+        """Serves one connection until it ends."""
         try:
             _require_same_user(writer)
             there = await _connect(host, port)
