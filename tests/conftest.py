@@ -25,7 +25,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Unoptimised code in one piece: compiled five times as fast, and the tests compile much more than they compute.
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     quick = " --xla_backend_optimization_level=0"
-    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # with both of these JAX 0.11.2 ended at once
+    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # with both of these, JAX 0.11.2 ended at once
         quick += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):

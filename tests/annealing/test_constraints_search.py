@@ -88,7 +88,7 @@ def test_no_move_breaks_a_constraint(seed: int, rotate: bool) -> None:
         return
     annealer = Annealer(design, start, config=AnnealConfig(rotate=rotate), seed=seed)
     for _ in range(10):
-        annealer.run(300, 1.0)  # so hot that every move is taken
+        annealer.run(300, 1.0)  # so hot that every move is accepted
         assert oracle.is_legal(design, annealer.placement)
     assert oracle.is_legal(design, annealer.best)
 
@@ -131,7 +131,7 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
     annealer = Annealer(design, start.placement, config=AnnealConfig(rotate=True), seed=1)
     annealer.run(60_000, 0.01)
     tallies = annealer.tallies
-    moves = [move for move in MOVES if not move.startswith("tidy_")]  # those are for costs with tidiness
+    moves = [move for move in MOVES if not move.startswith("tidy_")]  # tidy moves need a cost with tidiness
     assert all(tallies[move].evaluated > 0 for move in moves), {move: tallies[move] for move in moves}
     assert clean(design, annealer.placement)
     assert oracle.is_legal(design, annealer.placement)

@@ -27,7 +27,7 @@ def boxes(sizes: list[tuple[float, float]], side: float = 10.0, obstacle: tuple[
     [
         ([(6, 10), (4, 10)], (5, 0, 0, 0), True),
         ([(6, 10), (4.1, 10)], (5, 0, 0, 0), False),
-        ([(6, 6), (5, 5)], (5, 0, 0, 0), False),  # by area they would
+        ([(6, 6), (5, 5)], (5, 0, 0, 0), False),  # they would fit by area
         ([(6, 4), (4, 6), (6, 4), (4, 6)], (5, 5, 2, 2), True),  # a pinwheel around the obstacle
         ([(6, 4), (4, 6), (6, 4), (4, 6)], (4.9, 5, 2, 2), False),
     ],

@@ -32,7 +32,7 @@ def test_the_interquartile_mean_is_scipys_trimmed_mean(runs: int) -> None:
 
 def test_failures_count_once_they_are_more_than_a_quarter() -> None:
     scores = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0, np.inf, np.inf])
-    assert interquartile_mean([scores]) == 1.75  # of 1, 2, 2, 2
+    assert interquartile_mean([scores]) == 1.75  # mean of 1, 2, 2, 2
     assert interquartile_mean([np.append(scores[:-3], [np.inf] * 3)]) == np.inf
 
 

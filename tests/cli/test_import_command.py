@@ -441,7 +441,7 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
     assert "places no standard cells: soft macros are placed by analytic" in told.err
     assert "soft macros: placed by analytic" in told.out
     wirelengths = []
-    for file in ("placed.def.gz", plc):  # of the same macros
+    for file in ("placed.def.gz", plc):  # both place the same macros
         assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
         told = capsys.readouterr().out
         assert "soft macros: placed by analytic" in told

@@ -101,7 +101,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
     sweep = ("-m", "preset=test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
-    result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write where its process does
+    result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write to the working directory
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
     assert len(rows(folder)) == 1

@@ -86,7 +86,7 @@ def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, flo
         (12.0, 0.0, 0.0, False),  # a channel
         (5.0, 19.9, 0.0, True),  # they still face each other
         (5.0, 20.0, 0.0, False),
-        (4.0, 0.0, 2.0, False),  # as near as their halos let them
+        (4.0, 0.0, 2.0, False),  # as close as their halos allow
         (4.1, 0.0, 2.0, True),
         (13.0, 0.0, 7.0, False),  # too close for the halos, which is another rule
     ],

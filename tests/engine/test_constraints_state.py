@@ -236,7 +236,7 @@ def test_corners_are_snapped_below_the_gcells_centre() -> None:
     state.place(1, 2)  # large, 20 µm wide, centred at 25: its corner at 15 comes to 1 + 14
     assert state.centres().tolist() == [[25.0, 15.0]]
     state.undo()
-    state.place(1, 3)  # its corner at 25 comes to 22
+    state.place(1, 3)  # its corner at 25 snaps to 22
     assert state.centres().tolist() == [[32.0, 15.0]]
 
 

@@ -293,7 +293,7 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         calls.clear()
         pool.send(np.zeros(64, np.int32))
         pool.close()
-        assert len(calls) < 64  # it does not wait for the work that has not begun
+        assert len(calls) < 64  # it does not wait for queued work
         assert set(os.listdir("/proc/self/task")) <= before
     pool = None  # it holds the term, and the term holds it
 

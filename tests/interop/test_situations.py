@@ -249,7 +249,7 @@ def check(situation: Situation, tmp_path: Path) -> None:
             assert len(design.placing_order) == situation.movable
         placement = search(design, moves=2_000, round_moves=1_000, config=AnnealConfig()).placement
         found, broken = legality(design, placement), violations(design, placement)
-        if design.initial.fixed[design.netlist.hard].any():  # what is fixed may be anywhere
+        if design.initial.fixed[design.netlist.hard].any():  # fixed macros may be anywhere
             before = legality(design, design.initial), violations(design, design.initial)
             assert all(now <= then for now, then in zip((*found, *broken), itertools.chain(*before), strict=True))
         else:

@@ -151,7 +151,7 @@ def test_an_array_keeps_what_its_macros_must_keep_to(tmp_path: Path) -> None:
     upright[flat.netlist.hard[1]] = orientation_set(["N", "S", "E"])
     constraints = dataclasses.replace(constraints, orientations=upright)
     design, kept, _ = with_arrays(flat, constraints, [ArraySetting("block", ("bank*",))])
-    assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as of the macro
+    assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as for the macro
     assert design.floorplan.halo.tolist() == [[1, 3, 2, 0.5]]
     assert orientation_names(int(kept.orientations[0])) == ["N", "S", "E"]
     # Without gaps of its own it leaves room for the halos: 10 + 1 + 2, 6 + 3 + 0.5.

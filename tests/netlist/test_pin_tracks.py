@@ -156,7 +156,7 @@ def test_pins_that_differ_are_counted_and_layers_without_tracks_named(tmp_path: 
         "p4": [("M1", 1, 3.33), ("M1", 1, 3.4)],
     }  # fmt: skip
     _, notices = snapped(chip(tmp_path, pins, tracks))
-    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # of two shapes, one suffices
+    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # one of two shapes suffices
     assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan gives M3 none"
 
 

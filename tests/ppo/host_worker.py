@@ -65,7 +65,7 @@ def main() -> None:
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(learner.parameters())]
     parameters = np.concatenate(leaves)
     digest = hashlib.sha256(parameters.tobytes()).hexdigest()
-    np.save(f"{FOLDER}-{HOSTS.index}.npy", parameters)  # not printed: what fills a pipe waits for its reader
+    np.save(f"{FOLDER}-{HOSTS.index}.npy", parameters)  # not printed, because a full pipe would block
     print(json.dumps({
         "devices": len(jax.devices()), "digest": digest,
         "samples": metrics["samples"], "policy_loss": metrics["policy_loss"],

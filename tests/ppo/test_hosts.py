@@ -57,7 +57,7 @@ def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
     first, second = _run(2, tmp_path / "together")
     assert first["devices"] == second["devices"] == alone["devices"] == 2
     assert first["samples"] == alone["samples"] > 8
-    assert first["digest"] == second["digest"]  # the same parameters on every host, to the last bit
+    assert first["digest"] == second["digest"]  # bit-identical parameters on every host
     parameters = [np.load(tmp_path / f"{name}-0.npy") for name in ("together", "alone")]
     np.testing.assert_allclose(*parameters, rtol=1e-4, atol=1e-5)
     assert first["policy_loss"] == pytest.approx(alone["policy_loss"], rel=1e-3, abs=1e-5)

@@ -139,7 +139,7 @@ def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: Shar
     with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
         replay.read(1, timeout=0.2)
     shards.restart(1, same_port=False)
-    mine.write(episode(1), timeout=LONG)  # the same again, which no shard has confirmed yet
+    mine.write(episode(1), timeout=LONG)  # the same again, still unconfirmed by any shard
     assert counts(replay.read(1, timeout=LONG)) == [1]
     assert mine.shard == 1
 

@@ -160,7 +160,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         first = Process(*command, folder=folders[0], environment=server.environment)
         first.until("iteration 20/")
         wait_until(lambda: "PUT /bucket/mine/.manifest.json" in (tmp_path / "s3.log").read_text())
-        first.send(signal.SIGSTOP)  # else it might be done before the second one looks, where processors are shared
+        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one looks on a busy machine
         # A second one waits to see whether the first one is alive.
         second = Process(*command, folder=folders[2], environment=server.environment)
         second.until("to see whether process")

@@ -34,7 +34,7 @@ def _links() -> ModuleType:
     spec = importlib.util.spec_from_file_location("links", ROOT / "benchmarks" / "links.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["links"] = module  # its dataclasses look themselves up
+    sys.modules["links"] = module  # its dataclasses look up their own module
     spec.loader.exec_module(module)
     return module
 
@@ -123,7 +123,7 @@ class Cluster:
             library = str(_build_clock(self._said))
             variables |= {"LD_PRELOAD": library, "WALL_CLOCK_AHEAD": f"{60 * minutes:.0f}"}
         with (self._said / f"{host}.txt").open("a") as said:
-            begin = len(self.said(host))  # what an earlier start said is above
+            begin = len(self.said(host))  # after the output of earlier starts
             started = self.network.start(
                 host,
                 command,

@@ -229,7 +229,7 @@ def test_what_goes_wrong_in_the_loop_reaches_the_parent_and_ends_the_actors() ->
 
 
 def test_waits_have_a_deadline_and_end_when_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    central = CentralInference(FakeAgent(), actors=1)  # nobody runs its loop
+    central = CentralInference(FakeAgent(), actors=1)  # no thread runs its loop
     seen = random_observation(DESIGNS, 0, 2)
     network = central.network(Snapshot(0, {"version": np.array(0)}))
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)

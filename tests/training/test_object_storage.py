@@ -18,7 +18,7 @@ from placement.training.stored_run import LEASE_NAME, Lease
 from tests.support.object_server import ObjectServer
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:ResourceWarning")  # of aiohttp's sessions when a store is dropped
+pytestmark = pytest.mark.filterwarnings("ignore:.*:ResourceWarning")  # from aiohttp's sessions when a store is dropped
 
 
 class CountedStore(ObjectStore):

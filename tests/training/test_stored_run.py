@@ -122,7 +122,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
         finally:
             server.go_on()
     store = ObjectStore(address, key="run_dir")
-    store.remove(LEASE_NAME)  # which could not be given back, and would be watched for half a minute
+    store.remove(LEASE_NAME)  # otherwise it could not be released, and would be polled for half a minute
     with stored(config(address), note=notes.append):
         pass
     assert steps(address) == [1, 2] and notes[-2:] == [

@@ -96,7 +96,7 @@ def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
     [
         bytes(RANDOM + DIGEST),
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(RANDOM + DIGEST),
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC says without a tunnel
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC sends without a tunnel
     ],
 )
 def test_garbage_is_rejected(gate: Gate, said: bytes) -> None:

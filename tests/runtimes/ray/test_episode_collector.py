@@ -99,7 +99,7 @@ def test_old_and_orphaned_episodes_are_dropped_and_counted(
     before = Publications(tmp_path, iteration=0).number(0)
     bench = Bench(designs, tmp_path, oldest=1)
     numbers = [bench.publications.number(iteration) for iteration in range(4)]
-    bench.write(episodes[0], version=before)  # of a learner that died
+    bench.write(episodes[0], version=before)  # by an actor of a learner that died
     bench.write(episodes[1], version=numbers[1])  # two versions behind
     bench.write(episodes[2], version=numbers[2])
     (taken,) = bench.collecting.read(1, timeout=LONG)
@@ -218,7 +218,7 @@ def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
 ) -> None:
     bench = Bench(designs, tmp_path, strict=strict)
     version = bench.publications.number(0)
-    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best: not played again for its placement
+    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, hence not replayed for its placement
     bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()

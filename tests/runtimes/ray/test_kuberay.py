@@ -19,7 +19,7 @@ from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[3]
 CRD = "PLACEMENT_KUBERAY_CRD"
-MEMORY_LEFT = 0.7  # of a pod's, which Ray gives to tasks; the rest is for its object store
+MEMORY_LEFT = 0.7  # share of a pod's memory that Ray gives to tasks; the rest is for its object store
 
 
 @pytest.fixture(scope="module")

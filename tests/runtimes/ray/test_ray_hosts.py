@@ -205,7 +205,7 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
     assert run.end(timeout=2 * MINUTE) != 0
     assert f"the Ray cluster at {cluster.address} has not answered" in run.output()
     assert "give the same command" in run.output()
-    for node in ("one", "spare"):  # they are of no use without their head
+    for node in ("one", "spare"):  # they are useless without their head
         cluster.kill(node)
     cluster.start(HEAD, cpus=1, gpus=1)
     for node in ("one", "two"):
