@@ -2,13 +2,13 @@
 
 **Grid.** Circuit Training's rule (google-research/circuit_training, `grid_size_selection`, as first published): of all
 grids of 10 to 127 columns and rows, 500 to 2,500 gcells (a later version: 4,096), and gcells at most 1.5 times as wide
-as high or vice versa, into which the macros can be packed, rate each by the share of gcells that the packed macros
-leave empty, plus the share that adjacent macros waste neither across nor up (`waste`); of those within 5% of the best
-rating, take the one with the highest rating per gcell.
+as high or vice versa, into which the macros can be packed, rate each by the fraction of gcells that the packed macros
+leave empty, plus the fraction that adjacent macros waste neither across nor up (`waste`); of those within 5% of the
+best rating, take the one with the highest rating per gcell.
 
 **Routing capacity.** A layer counts in its preferred direction; the lowest routing layer does not count, since pins and
 rails of cells fill it. A layer's capacity is its tracks per µm across the core: DEF's TRACKS, or one per LEF pitch. A
-macro takes from each layer the share of its area that its OBS and its pins' shapes cover.
+macro blocks in each layer the fraction of its area that its OBS and its pins' shapes cover.
 
 Axis legend: H macros. Lengths in µm.
 """

@@ -38,7 +38,7 @@ _OPENROAD = "OpenROAD, a build of 2025 or later"
 _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
 TOLERANCE = 1e-6
-"""µm."""
+"""Tolerance of coordinates in µm."""
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)

@@ -35,7 +35,7 @@ OVERLAPPED_ENVS = 256
 
 
 class ScheduleClosed(RuntimeError):
-    """The run is ending: no more episodes begin."""
+    """The run is ending, and no more episodes begin."""
 
 
 class Ticket(NamedTuple):

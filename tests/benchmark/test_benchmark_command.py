@@ -26,7 +26,7 @@ from tests.support.small_lef_def import LEF
 
 TOY = data_folder("netlists") / "toy6"
 COPY = "copy=cp {design}/initial.plc {out}/placement.plc"
-"""A placer without Python, which starts at once: the design's own placement."""
+"""A placer without Python, which starts immediately: the design's own placement."""
 OPTIMUM = "optimum=cp {design}/optimum.plc placement.plc"
 
 
@@ -41,7 +41,7 @@ def result_of(folder: Path, placer: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole suite with a built-in placer and a program; on one design a callable and another program, too."""
+    """Runs the whole suite with a built-in placer and a program; on one design also a callable and another program."""
     folder = tmp_path_factory.mktemp("benchmark")
     words = ["benchmark", "smoke", "seeds=1", f"out={folder}", "parallel=2"]
     assert main([*words, "placers=greedy@0.5", "plots=false", "--commands", COPY]) == 0
@@ -148,7 +148,7 @@ def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_fixed_node_that_was_moved_is_illegal(tmp_path: Path) -> None:
-    """Of toy6 the ports are fixed; the first one is at (0, 150)."""
+    """The ports of toy6 are fixed; the first one is at (0, 150)."""
     program = """sh -c 'sed "s/^0 0.0 150.0/0 9.0 150.0/" $0/initial.plc > placement.plc' {design}"""
     assert call(tmp_path, "placers=[]", "--commands", f"mine={program}") == 0
     assert result_of(tmp_path, "mine@2")["reason"] == "fixed: 1"
@@ -196,7 +196,7 @@ def program(path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def chip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A design imported from LEF and DEF, on a path of designs, and its LEF file; seven memories in a row."""
+    """Imports a design of seven memories in a row to a path of designs; returns it and its LEF file."""
     folder = tmp_path_factory.mktemp("chip")
     (folder / "chip.lef").write_text(LEF)
     places = {name: f"PLACED ( {4000 + 13000 * number} 20000 ) N" for number, name in enumerate(MEMORIES)}
@@ -210,7 +210,7 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_programs_of_others_read_the_users_def_and_write_one(
     placer: str, chip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in looks for what the real one is given, and writes the DEF file that it read."""
+    """A stand-in checks the inputs of the real program, and writes the DEF file that it read."""
     stand_in = {
         "openroad": '#!/bin/sh\ngrep -q "^rtl_macro_placer" "$3" && grep -q "^read_lef {.*chip.lef}" "$3" &&\n'
         '[ "$2" = -exit ] && cp input.def placement.def\n',
@@ -268,7 +268,7 @@ def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C during the first run: no result, no program left, and the same command runs it."""
+    """Ctrl-C during the first run: no result, no running program, and the same command runs it."""
 
     def stop(words: list[str], folder: Path, stopped: threading.Event, **limits: float) -> None:
         stopped.set()

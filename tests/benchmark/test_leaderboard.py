@@ -1,4 +1,4 @@
-"""The leaderboard of results made up by hand, and the committed page."""
+"""The leaderboard of artificial results, and the committed page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHIP = "chip_cost"
 
 
 def result(placer: str, design: str, cost: float | None, seed: int = 0, **more: Any) -> dict[str, Any]:
-    """A run that scored `cost`, or failed (None)."""
+    """Returns a run that scored `cost`, or failed (None)."""
     ended = {"status": "late", "reason": "used 9.0 CPU-s of 2", "scores": {}}
     if cost is not None:
         ended = {"status": "ok", "reason": None, "scores": {CHIP: cost}}
@@ -108,5 +108,5 @@ def test_the_committed_page_is_that_of_the_committed_results() -> None:
 
 @pytest.mark.slow
 def test_the_committed_results_are_what_their_placements_give() -> None:
-    """Also those of a pull request."""
+    """Includes results of pull requests."""
     assert main(["benchmark", "rescore", str(ROOT / "benchmarks/results")]) == 0

@@ -1,4 +1,4 @@
-"""`benchmark design=`: placers on one design, and placements that files hold."""
+"""`benchmark design=`: placers on one design, and placements from files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_CELLS = {"flat_wirelength", "routed_wirelength", "overflow", "density_overflo
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small design with standard cells."""
+    """Returns a small design with standard cells."""
     folder = tmp_path_factory.mktemp("flat") / "made"
     words = ["cells=120", "macros=3", "ports=6", "macro_pins=8", "seed=3"]
     assert main(["generate", "flat", f"out={folder}", *words]) == 0
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shifted(design: Path, path: Path, way: float) -> Path:
-    """The design's own placement with one macro moved along x by `way` µm."""
+    """Writes the design's own placement with one macro moved along x by `way` µm."""
     loaded = load(str(design))
     macro, own = loaded.placing_order[:1], loaded.initial
     write_placement(path, loaded, own.moved(macro, own.x[macro] + way, own.y[macro]))

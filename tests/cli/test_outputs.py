@@ -1,5 +1,6 @@
-"""Where commands write is looked at before they begin: designs are not replaced unasked, and what cannot be written is
-refused in words."""
+"""Output paths are checked first: designs are not replaced without --force, and unwritable paths are rejected with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def not_called(*arguments: object, **settings: object) -> None:
 
 @pytest.mark.parametrize("words", MAKERS, ids=" ".join)
 def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, monkeypatch, capsys):
-    """What is left of an older design would be read as part of the new one."""
+    """Files of an older design would be read as part of the new one."""
     for name in ("clustered", "planted", "flat_on_floorplan"):
         monkeypatch.setattr(netlists, name, not_called)
     out = tmp_path / "chip"
@@ -72,7 +73,7 @@ def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
 
 @pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank", 1)])
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
-    """Not even those that count where nothing is said."""
+    """Not even with the default values."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2
     told = capsys.readouterr().err
     assert "varied=true: draws these settings from the seed" in told and f"{key}={value}" in told

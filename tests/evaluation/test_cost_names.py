@@ -1,4 +1,4 @@
-"""What is printed and drawn names the cost that was asked for; a search reads its design once."""
+"""Printed and drawn cost names match the requested cost; a search reads its design once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that other tools read or write: each is read, with a notice of what was passed over."""
+"""Files that other tools read or write: each is read, with a notice of skipped contents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIXED = {"m0": "RAM + FIXED ( 10000 10000 ) N", "m1": "RAM + FIXED ( 60000 10000
 
 @dataclasses.dataclass(frozen=True)
 class Imported:
-    """A chip's design and flat design, both from the folder that the import wrote, and its notices."""
+    """A chip's design and flat design, both read from the import's folder, and its notices."""
 
     design: Design
     flat: FlatDesign
@@ -36,12 +36,12 @@ class Imported:
     folder: Path
 
     def has_note(self, pattern: str) -> bool:
-        """Whether a notice matches."""
+        """Returns whether a notice matches."""
         return any(re.search(pattern, notice) for notice in self.notices)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """Macros, cells, nets and pins."""
+        """Returns the numbers of macros, cells, nets and pins."""
         netlist = self.flat.netlist
         return len(netlist.hard), len(self.flat.cells), netlist.num_nets, len(netlist.net_pins)
 
@@ -54,7 +54,7 @@ def imported(chip: Chip, folder: Path, *, free_macros: bool = False) -> Imported
 
 
 def placed(design: Design) -> Placement:
-    """The result of a short search, which must be legal."""
+    """Returns the result of a short search, which must be legal."""
     placement = search(design, moves=4_000, round_moves=1_000).placement
     assert tuple(legality(design, placement)) == (0, 0)
     assert not any(violations(design, placement))

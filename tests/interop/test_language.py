@@ -1,4 +1,4 @@
-"""Statements that LEF and DEF have and placement does not need: the design is the same with and without them."""
+"""Statements of LEF and DEF that placement does not need: the design is the same with and without them."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ def chip(change: Callable[[str], str]) -> tuple[str, str]:
 
 
 def before(place: str, text: str) -> tuple[str, str]:
-    """The DEF file with a text before a place in it."""
+    """Returns the DEF file with a text inserted before a place."""
     assert place in CHIP.text
     return chip(lambda whole: whole.replace(place, text + place, 1))
 
 
 def with_options(entry: str, options: str) -> tuple[str, str]:
-    """The DEF file with options of an entry."""
+    """Returns the DEF file with options of an entry."""
     assert CHIP.text.count(f"- {entry}") == 1
     return chip(lambda text: re.sub(rf"(- {re.escape(entry)}[^;]*);", rf"\1 {options} ;", text))
 
 
 def small_letters(text: str) -> str:
-    """All words but names in small letters."""
+    """Converts all words but names to lower case."""
     names = ("RAM", "BUF", "M1", "M2", "M3", "D", "Q", "VDD", "n0", "n1", "n2", "n3")
     return re.sub(r"\w+", lambda word: word[0] if word[0] in names else word[0].lower(), text)
 
@@ -201,7 +201,7 @@ PASSED = {
 
 
 def imported(texts: tuple[str, str], folder: Path, *, zipped: bool = False) -> tuple[tuple[float, ...], list[str]]:
-    """Macros, cells, nets, pins, rows and places of ports, and the notices, of LEF and DEF texts."""
+    """Returns macros, cells, nets, pins, rows and port positions, and the notices, of LEF and DEF texts."""
     paths = []
     for name, text in zip(("chip.lef", "chip.def"), texts, strict=True):
         paths.append(folder / (name + ".gz" * zipped))

@@ -1,4 +1,4 @@
-"""The channel rule that an import takes from power straps, of files in which the pitch is known."""
+"""The channel rule that an import derives from power straps, for files with a known pitch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.interop.chips import RAM, Chip, section
 
 
 def straps(net: str, first: int, *, pitch: int = 10_000, until: int = 200_000, use: str = "POWER") -> str:
-    """Vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via that is none."""
+    """Returns vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via."""
     segments = [f"M2 1000 + SHAPE STRIPE ( {x} 0 ) ( * {until} )" for x in range(first, 200_000, pitch)]
     segments += [f"M2 1000 + SHAPE STRIPE ( {first + 3000} 0 ) ( * 9000 )", "M2 0 + SHAPE STRIPE ( 77 88 ) VIA12"]
     segments.append("M1 400 + SHAPE FOLLOWPIN ( 0 0 ) ( 200000 * )")

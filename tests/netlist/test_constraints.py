@@ -1,4 +1,4 @@
-"""Constraints of a design: what they refuse, their file, their mirror image."""
+"""Constraints of a design: rejected values, their file, their mirror image."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node_of(design: Design, name: str) -> int:
 
 
 def full() -> Design:
-    """Four macros with every kind of constraint."""
+    """Returns four macros with every kind of constraint."""
     design = four_macros()
     halo = np.zeros((design.netlist.num_nodes, 4))
     halo[node_of(design, "large")] = 1.5, 0.5, 1.5, 0.5
@@ -72,7 +72,7 @@ def test_halos_turn_with_their_node() -> None:
 
 @pytest.mark.parametrize("orientation", Orientation)
 def test_four_sides_turn_with_their_node(orientation: Orientation) -> None:
-    """Against the corners of the macro with its halo, turned."""
+    """Compared with the turned corners of the macro with its halo."""
     sides = np.array([[1.0, 2.0, 3.0, 4.0]])
     constraints = dataclasses.replace(Constraints.none(1), halo=sides)
     turn = TURN[orientation].reshape(2, 2)

@@ -1,4 +1,4 @@
-"""Constraints from LEF and DEF, and those that the user gives beside them."""
+"""Constraints from LEF and DEF, and additional ones given by the user."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ END DESIGN
 
 @pytest.fixture
 def flat(tmp_path: Path) -> FlatDesign:
-    """Two memories on a core from (1, 4) to (59, 48) µm."""
+    """Returns two memories on a core from (1, 4) to (59, 48) µm."""
     (tmp_path / "chip.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
     return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
@@ -155,7 +155,7 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
 
 
 def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:
-    """The memory's only pin on a net is 1.5 µm from its right edge and farther from the others."""
+    """The memory's only connected pin is 1.5 µm from its right edge and farther from the others."""
     found, notices = constraints_of(flat, ConstraintSettings(halo=(1, 2, 3, 4), halo_pins=True))
     assert found.halo[flat.netlist.hard].tolist() == [[0, 0, 3, 0]] * 2
     assert "halos are kept only on sides with pins; 0 macros have none" in notices

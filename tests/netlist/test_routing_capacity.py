@@ -1,4 +1,4 @@
-"""Routing capacity: by hand, and beside the published figures of Ariane's floorplan."""
+"""Routing capacity: by hand, and compared with the published figures of Ariane's floorplan."""
 
 from __future__ import annotations
 

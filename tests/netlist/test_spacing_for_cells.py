@@ -1,4 +1,4 @@
-"""The spacing that an import chooses where nothing gives halos."""
+"""The spacing that an import chooses if no file defines halos."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def small() -> FlatDesign:
 
 @pytest.fixture(scope="module")
 def flat(small: FlatDesign) -> FlatDesign:
-    """With four macros of 100 × 100 µm."""
+    """Returns the design with four macros of 100 × 100 µm."""
     sides = {name: getattr(small.netlist, name).copy() for name in ("width", "height")}
     for side in sides.values():
         side[small.netlist.hard] = 100.0

@@ -50,7 +50,7 @@ def test_ports_of_one_gcell_share_a_node_and_their_edges_merge() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_description_shows_the_graph_that_the_policy_sees(seed: int) -> None:
-    design = random_design(seed)  # with standard cells, nets that repeat and ports beyond the edge
+    design = random_design(seed)  # with standard cells, repeated nets and ports beyond the edge
     inputs, figures = graph_inputs(design), statistics(design)
     assert (figures.graph_nodes, figures.graph_edges) == (inputs.node_mask.sum(), inputs.edge_mask.sum())
     neighbours = np.expm1(4 * inputs.nodes[:, 6])

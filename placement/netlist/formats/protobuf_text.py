@@ -1,4 +1,5 @@
-"""Netlists in any form of protobuf's text format, by Google's parser; the native reader is faster, for the usual form.
+"""Reads netlists in any form of protobuf's text format with Google's parser; the native reader is faster for the usual
+form.
 
 A message names the line of a fault in the text, or of the node whose values are wrong.
 """
@@ -94,7 +95,7 @@ class TextNode:
 
 
 def read_nodes(path: object, text: str) -> list[TextNode]:
-    """All nodes in file order; raises DesignError with file and line if the text is no valid graph."""
+    """Reads all nodes in file order; raises DesignError with file and line if the text is no valid graph."""
     graph = _graph_class()()
     try:
         text_format.Parse(text, graph, allow_unknown_field=True)

@@ -1,4 +1,4 @@
-"""Bookshelf designs: one by hand, with files missing, refusals, and a real one counted."""
+"""Bookshelf designs: one by hand, missing files, rejections, and statistics of a real one."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
 
 
 def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> None:
-    """Two terminals of 40 × 20 µm far apart, the second lying: 20 across, 40 up."""
+    """Two terminals of 40 × 20 µm far apart, the second turned: 20 across, 40 up."""
     files = {name: text for name, text in FILES.items() if name != "scl"}
     files["nodes"] = files["nodes"].replace("p 1 1 terminal", "p 40 20 terminal")
     files["pl"] = "UCLA pl 1.0\nm 0 0 : N\na 0 0 : N\nb 0 0 : N\np 0 0 : N /FIXED\nf 160 80 : E /FIXED\n"
@@ -213,7 +213,7 @@ def test_an_aux_that_names_packed_files(tmp_path: Path) -> None:
 
 
 def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
-    """The format has one net per driving pin, and a pad is one pin: of three nets between two pads one is left out."""
+    """The format has one net per driving pin, and a pad is one pin: of three nets between two pads one is omitted."""
     pads = "".join("NetDegree : 2\n p O\n q I\n" for _ in range(3))
     nodes = FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6").replace("NumTerminals : 2", "NumTerminals : 3")
     nets = FILES["nets"].replace("NumNets : 3", "NumNets : 6").replace("NumPins : 6", "NumPins : 12") + pads

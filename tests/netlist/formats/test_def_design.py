@@ -1,4 +1,4 @@
-"""Flat designs from LEF and DEF: a chip by hand, refusals, and real files counted."""
+"""Flat designs from LEF and DEF: a chip by hand, rejections, and statistics of real files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The DEF reader: a file by hand, the same connectivity as the `lefdef` package's, refusals, and damage."""
+"""The DEF reader: a file by hand, the connectivity of the `lefdef` package, rejections, and damaged files."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_what_is_passed_over_is_a_notice(tmp_path: Path, name: str) -> None:
 
 
 def joined(file: DefFile) -> dict[str, list[str]]:
-    """Net → its connections."""
+    """Returns net → its connections."""
     nets = file.nets
     ends = [
         f"{file.components.names[component]} {nets.pins[pin]}" if component >= 0 else file.pins.names[pin]

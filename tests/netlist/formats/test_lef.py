@@ -1,4 +1,4 @@
-"""The LEF reader: a library by hand, the same numbers as the `lefdef` package's, and refusals."""
+"""The LEF reader: a library by hand, the numbers of the `lefdef` package, and rejections."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     technology, cells = write(tmp_path, LEF[:at], "tech.lef"), tmp_path / "cells.lef.gz"
     cells.write_bytes(gzip.compress(LEF[at:].encode()))
     library, sources = read_lefs([technology, cells])
-    # of the unpacked bytes
+    # offset in the unpacked bytes
     texts = {"tech.lef": LEF[:at], "cells.lef.gz": LEF[at:]}
     assert [(source.name, source.sha256) for source in sources] == [
         (name, hashlib.sha256(text.encode()).hexdigest()) for name, text in texts.items()

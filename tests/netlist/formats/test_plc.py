@@ -1,4 +1,4 @@
-"""The placement reader and writer: dialects, exact round trips, and refusals with file and line."""
+"""The placement reader and writer: dialects, exact round trips, and rejections with file and line."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ positive = st.floats(min_value=100, max_value=1e9)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_written_files_read_back_equal(data: st.DataObject, netlist: Netlist, tmp_path: Path) -> None:
-    """Bit by bit: positions down to the last digit, orientations, fixed flags, and the canvas."""
+    """Bit by bit: positions to the last digit, orientations, fixed flags, and the canvas."""
     canvas = Canvas(
         *data.draw(st.tuples(positive, positive)),
         *data.draw(st.tuples(st.integers(1, 4096), st.integers(1, 4096))),

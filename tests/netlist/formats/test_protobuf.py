@@ -1,4 +1,4 @@
-"""The netlist reader: what it accepts, and that every refusal names file, line and reason."""
+"""The netlist reader: accepted files, and rejections that name file, line and reason."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ _SNIPPETS += ["node {", "attr", 'name: "ram"', 'input: "clk"']
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> str:
-    """`text` after a few cuts, insertions, and moved, doubled or dropped lines."""
+    """Returns `text` after a few cuts, insertions, and moved, duplicated or dropped lines."""
     for _ in range(draw(st.integers(1, 4))):
         first, second = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
         second = min(second, first + 40)

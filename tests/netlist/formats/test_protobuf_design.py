@@ -1,4 +1,4 @@
-"""Flat designs from flat protobufs: both ways of reading agree, with the clustered reader too; names are matched."""
+"""Flat designs from flat protobufs: both readers agree, also with the clustered reader; names are matched."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CANVAS = Canvas(
 
 
 def node(name: str, kind: str, inputs: str = "", **attributes: float | str) -> str:
-    """One node as Circuit Training's tools write it."""
+    """Returns one node as written by Circuit Training's tools."""
     lines = ["node {", f'  name: "{name}"', *(f'  input: "{sink}"' for sink in inputs.split())]
     for key, value in {"type": kind, **attributes}.items():
         text = f'placeholder: "{value}"' if isinstance(value, str) else f"f: {value}"
@@ -200,7 +200,7 @@ _WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#"
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damage_reads_the_same_both_ways(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """What the native reader takes, the full grammar takes too, and reads the same."""
+    """Whatever the native reader accepts, the full grammar accepts with the same result."""
     words = FLAT.split(" ")
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(words) - 1))

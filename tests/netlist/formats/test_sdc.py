@@ -1,4 +1,4 @@
-"""SDC files: clocks, delays, exceptions, the Tcl around them, and what is not understood."""
+"""SDC files: clocks, delays, exceptions, surrounding Tcl, and unsupported commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`macro-placement view` before it serves: what it refuses, in one line."""
+"""`macro-placement view` before it serves: rejections in one line."""
 
 from __future__ import annotations
 
