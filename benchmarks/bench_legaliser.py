@@ -2,8 +2,8 @@
 
     python benchmarks/bench_legaliser.py [DESIGN …] [--sigma 60] [--dense 100] [--exact 100]
 
-Without designs, clustered ones of 250, 500 and 1,000 macros are generated, whose own placements are legal. Their macros
-are perturbed by a normal distribution. `--dense` counts the failures on canvases that are cut into pieces and filled to
+By default, clustered designs of 250, 500 and 1,000 macros with legal placements are generated. Their macros are
+perturbed by a normal distribution. `--dense` counts the failures on canvases that are cut into pieces and filled to
 85%, after the pieces are perturbed. `--exact` counts, of random floorplans of at most 12 macros with fixed macros,
 blockages, fences and halos at 50% to 95% utilisation, in how many an exact solver (CP-SAT, if the package ortools is
 installed) finds a legal placement and the legaliser does not.

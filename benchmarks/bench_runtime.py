@@ -2,11 +2,11 @@
 
     python benchmarks/bench_runtime.py [--design clustered40] [--actors 2] [--envs 16] [--seconds 60] [--rounds 3]
 
-Both have the same settings and as many actors: threads of one process (local), or processes of their own with one
-replay shard and one model cache (ray). Each round trains a fresh run on each runtime in turn and measures a window of
-some seconds after the first iterations, which compile. Medians over the rounds. Two ratios are printed: episodes per
-wall-clock second, for which the machine must be quiet (its load is printed), and CPU seconds per episode over all
-processes, which other work disturbs less.
+Both have the same settings and number of actors: threads of one process (local), or separate processes with one replay
+shard and one model cache (ray). Each round trains a new run on each runtime in turn and measures a window of
+`--seconds` after the first iterations, which compile. Medians over the rounds. Two ratios are printed: episodes per
+wall-clock second, for which the machine must be idle (its load is printed), and CPU seconds per episode over all
+processes, which depend less on other work.
 """
 
 from __future__ import annotations

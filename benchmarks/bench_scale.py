@@ -2,13 +2,13 @@
 
     python benchmarks/bench_scale.py OUT [--sizes 60 120 250 500 1000] [--search 10 70] [--cost chip] [--rounds 5]
 
-Designs of so many hard macros and six times as many soft macros are generated. Of each, in a process of its own and on
+Designs of `--sizes` hard macros and six times as many soft macros are generated. Each is measured in its own process on
 one core, in CPU seconds: reading its files, a full cost, a move of the incremental cost, a step of an environment
-without the episode's end, the soft placers, the legaliser (macros strewn by 60 µm), an episode; then the peak memory
-until then, and the cost that a search has after some CPU seconds. Written to OUT: scale.csv, scale.md, scale.png. The
-exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared machine
-a size that meets a busy minute bends it: with `--rounds` all sizes are measured so many times in turn, and the least
-time of each figure counts. Searches run in the first round only.
+without the episode's end, the soft placers, the legaliser (macros perturbed by 60 µm), an episode; then the peak
+memory, and the cost of a search after `--search` CPU seconds. Written to OUT: scale.csv, scale.md, scale.png. The
+exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared
+machine, a busy minute distorts it: `--rounds` measures all sizes repeatedly in turn, and the least time of each figure
+counts. Searches run in the first round only.
 """
 
 from __future__ import annotations

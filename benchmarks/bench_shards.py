@@ -7,18 +7,17 @@
 Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py). Only the shards' links are
 limited, to `--megabits`, one figure for each payload.
 
-A writer is a thread. It makes an episode, writes it to its shard, waits for the confirmation, and begins again. Making
-an episode takes `--making` times as long as a payload takes on a link, give or take half (so 64 writers ask for 64/21
-of what one link carries, and for 16/21 of what each of four does). The learner reads from all shards meanwhile; with
-`--unread` it does not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which
-do not compress, with as many steps as fit. Each writer's first write connects; it happens before the time begins and
-does not count.
+A writer is a thread that repeatedly makes an episode, writes it to its shard, and waits for the confirmation. Making an
+episode takes `--making` times as long as a payload takes on a link, ± 50% (so 64 writers demand 64/21 of the capacity
+of one link, and 16/21 of that of each of four). The learner reads from all shards meanwhile; with `--unread` it does
+not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which do not compress,
+with as many steps as fit. Each writer's first write connects; it happens before the time begins and does not count.
 
-A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is not busy. "±" is the standard
-error of the mean, from the differences between writers. A point takes `--seconds`, or as long as `--writes` take that
-need not wait (few writers make few), at most `--most`, and at least as long as each writer needs for four. Points that
-FILE already has are not measured again. "Stolen" is CPU time that the machine's host gave to others: if it is more than
-some hundredths of a core, the latencies are the host's and not the shards'.
+A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is idle. "±" is the standard
+error of the mean, from the differences between writers. A point takes `--seconds`, or the time of `--writes` writes
+without waiting (few writers make few), at most `--most`, and at least the time of four writes per writer. Points that
+are already in FILE are not measured again. "Stolen" is CPU time that the machine's host gave to others: if it is more
+than some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations

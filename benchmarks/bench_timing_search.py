@@ -2,11 +2,11 @@
 
     python benchmarks/bench_timing_search.py DESIGN --out FOLDER [--seconds 40] [--candidates 4] [--sta sta]
 
-The design was imported with Liberty and SDC files. One search has `--seconds`; the periods are then scaled so that the
-cells that wires place around its macros miss the clock by `--missed`. The candidates have the same CPU seconds for
-their searches, for placing and for timing their cells. All are judged by the legalised cells of the full evaluation:
-those that wires alone place, and those that critical paths pull together; also from other seeds, and with `--sta` by
-OpenSTA. Results are kept in FOLDER: the same command resumes.
+The design was imported with Liberty and SDC files. One search takes `--seconds`; the periods are then scaled so that
+cells placed around its macros by wirelength miss the clock by `--missed`. The candidates share the same CPU seconds for
+their searches and for placing and timing their cells. All are judged by the legalised cells of the full evaluation,
+both wirelength-driven and timing-driven; also from other seeds, and with `--sta` by OpenSTA. Results are stored in
+FOLDER: the same command resumes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/bench_view.py [--designs ariane133_ng45 chip] [--starts 5] [--width 2560 --height 1440]
 
 A design may be followed by its placement after a comma: `chip,best.plc`. All figures depend on the load of the machine,
-so the load average and the CPU seconds are printed, too. Chromium draws without a GPU here; with one, frames are
-faster.
+so the load average and the CPU seconds are printed, too. Chromium renders without a GPU here; frames are faster with
+one.
 """
 
 from __future__ import annotations

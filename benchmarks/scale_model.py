@@ -3,11 +3,11 @@
     python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
 
 The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured. A
-few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a write
-that is alone, the share of a busy link that carries payload, and how it falls with more writers. All other points are
-predicted. Each point is printed with the standard deviation of single runs of the simulation. The predictions for more
-actors use the constants in placement/capacity/plan.py; keep those at what is fitted here. With --plots it draws
-measured and simulated latencies, and the predictions with and without caches and shards.
+few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a single
+write, the share of a busy link that carries payload, and its decline with more writers. All other points are predicted.
+Each point is printed with the standard deviation of single runs of the simulation. The predictions for more actors use
+the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --plots it draws measured and
+simulated latencies, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python benchmarks/soak.py [--minutes 20] [--design planted20] [--seed 0] [--references 5] [--folder FOLDER]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
-command then resumes. When the time is over the run is stopped. Then undisturbed runs with the same settings and other
-seeds train until they have learned from as many episodes. Several are needed: runs differ by their seeds alone. Rewards
-and advantages are not normalised and the weight of the entropy bonus does not fall, so that all runs approach the one
-policy that is best at that weight. Otherwise so small a network converges to one of many local optima within some
-hundred iterations, and the comparison would depend on which one.
+command then resumes. The run is stopped when the time is over. Then undisturbed runs with the same settings and other
+seeds train until they have learned from the same number of episodes. Several are needed because runs differ by their
+seeds alone. Rewards and advantages are not normalised and the weight of the entropy bonus does not fall, so that all
+runs approach the one policy that is best at that weight. Otherwise so small a network converges to one of many local
+optima within some hundred iterations, and the comparison would depend on which one.
 
 Prints the quality of all policies over time (mean proxy cost of the sampled episodes of `LAST` iterations), the killed
 processes, and the memory of each role's processes: the largest of a role in the first, second and last third of the

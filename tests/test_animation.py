@@ -26,7 +26,7 @@ def _frames(path) -> list[np.ndarray]:
 
 
 def _share(frame: np.ndarray, colour: str) -> float:
-    """Of the frame's pixels, those of `colour`."""
+    """Returns the share of the frame's pixels that have `colour`."""
     return float((np.abs(frame / 255 - np.array(to_rgb(colour))).max(axis=-1) < 0.03).mean())
 
 
@@ -59,7 +59,7 @@ def test_what_a_search_made_of_the_placement_follows(tmp_path):
     plain = _frames(animation.save_episode(tmp_path / "plain.gif", design, design.initial))
     frames = _frames(animation.save_episode(tmp_path / "search.gif", design, design.initial, improved=improved))
     assert len(frames) == len(plain) + 2
-    canvas = (slice(66, -150), slice(100, None))  # without the line of text
+    canvas = (slice(66, -150), slice(100, None))  # without the caption
     assert (frames[-2][canvas] != frames[-3][canvas]).any(axis=-1).mean() > 0.02, "the macro has moved"
     assert (frames[-1][canvas] == frames[-3][canvas]).all(), "nothing of the first search is left"
     path = animation.save_episode(tmp_path / "turned.gif", design, design.initial, improved=improved, last_first=True)

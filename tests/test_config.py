@@ -1,4 +1,4 @@
-"""The configuration: presets and runtimes set what they say, and wrong settings are rejected by name."""
+"""The configuration: presets and runtimes set the documented values, and wrong settings are rejected by name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DIFFERENT = {
 
 
 def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted keys."""
+    """Returns nested settings by their dotted keys."""
     result: dict[str, Any] = {}
     for key, value in values.items():
         result |= flat(value, f"{at}{key}.") if isinstance(value, Mapping) else {f"{at}{key}": value}

@@ -33,7 +33,7 @@ def command_help(title: str, summary: str, cls: type, words: Sequence[str] = ())
 
 
 def lines(found: Sequence[Setting]) -> list[str]:
-    """A paragraph for each setting."""
+    """One paragraph per setting."""
     texts = []
     for one in found:
         texts.append(f"  --{one.key.replace('_', '-')} {one.default}")

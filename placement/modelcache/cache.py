@@ -103,7 +103,7 @@ class ModelCache:
         self._put(check_snapshot(buffer).version, buffer)
 
     def close(self) -> None:
-        """Ends the server; its readers go elsewhere. May be called twice."""
+        """Ends the server; its readers use another cache. May be called twice."""
         with self._publishing:
             if self._closed.is_set():
                 return

@@ -283,7 +283,7 @@ def _explain(address: str, error: Any) -> str:
 
 
 def _assemble(chunks: Iterator[bytes]) -> np.ndarray:
-    """The chunks one after another, copied once."""
+    """Concatenates the chunks with a single copy."""
     first = next(chunks, b"")
     size, end = HEADER_BYTES + read_header(first).payload, 0
     try:

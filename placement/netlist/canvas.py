@@ -2,13 +2,13 @@
 
 **Grid.** Circuit Training's rule (google-research/circuit_training, `grid_size_selection`, as first published): of all
 grids of 10 to 127 columns and rows, 500 to 2,500 gcells (a later version: 4,096), and gcells at most 1.5 times as wide
-as high or vice versa, into which the macros can be packed, rate each by the share of gcells that the packed macros
-leave empty, plus the share that adjacent macros waste neither across nor up (`waste`); of those within 5% of the best
-rating, take the one with the highest rating per gcell.
+as high or vice versa, into which the macros can be packed, rate each by the fraction of gcells that the packed macros
+leave empty, plus the fraction that adjacent macros waste neither across nor up (`waste`); of those within 5% of the
+best rating, take the one with the highest rating per gcell.
 
 **Routing capacity.** A layer counts in its preferred direction; the lowest routing layer does not count, since pins and
 rails of cells fill it. A layer's capacity is its tracks per µm across the core: DEF's TRACKS, or one per LEF pitch. A
-macro takes from each layer the share of its area that its OBS and its pins' shapes cover.
+macro blocks in each layer the fraction of its area that its OBS and its pins' shapes cover.
 
 Axis legend: H macros. Lengths in µm.
 """
@@ -192,11 +192,11 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
         notices.append(
             f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
-            "of which macros take half"
+            "half of them blocked by macros"
         )
         return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
-        notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
+        notices.append(f"no OBS in LEF: macros are assumed to block the lowest {_BLOCKED_LAYERS} layers")
     horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
     taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
     return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
@@ -209,7 +209,7 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     if design.technology.layers:
         usable = [layer for layer in design.technology.layers if layer.direction in directed]
         notices += [
-            f"layer {layer.name!r} has no DIRECTION in its LEF file: it does not count for the routing capacity"
+            f"layer {layer.name!r} has no DIRECTION in its LEF file: it is ignored in the routing capacity"
             for layer in design.technology.layers
             if layer.direction is LayerDirection.NONE
         ]
@@ -218,7 +218,7 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
-            f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
+            f"no LEF file gives the layers' directions: they are assumed to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
 

@@ -38,7 +38,7 @@ _OPENROAD = "OpenROAD, a build of 2025 or later"
 _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
 TOLERANCE = 1e-6
-"""µm."""
+"""Tolerance of coordinates in µm."""
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
@@ -218,7 +218,7 @@ def export_placement(
     notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
-        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as your files have them")
+        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as in your files")
     return Exported(data, len(export.locations), tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""The figures that describe a design."""
+"""Statistics of a design."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LISTED = 5
 
 
 class Statistics(NamedTuple):
-    """The figures that `macro-placement describe` prints.
+    """The statistics that `macro-placement describe` prints.
 
     Attributes:
-        nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
+        nodes, pins_of: number of nodes, and of their pins, of each kind (`hard`, `soft`, `port`, `cell`).
         pins, unused_pins: number of all pins, and of those on no net.
-        nets, total_weight: nets, and the sum of their weights.
+        nets, total_weight: number of nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
-        utilization: covered share of the canvas by kind of macro.
-        shapes: (width, height) in µm → number of hard macros, commonest first.
-        fixed: fixed hard macros.
+        utilization: covered fraction of the canvas by kind of macro.
+        shapes: (width, height) in µm → number of hard macros, most frequent first.
+        fixed: number of fixed hard macros.
         graph_nodes, graph_edges: sizes of `graph_arrays`.
         components: sizes of the graph's connected components, largest first.
-        mean_neighbours: graph neighbours of a hard macro, of a soft macro.
+        mean_neighbours: mean number of graph neighbours of a hard macro and of a soft macro.
         largest_nets: (driver's name, pins, weight), most pins first.
         most_connected: (graph node's name, weight of its edges, neighbours), heaviest first.
     """

@@ -265,7 +265,7 @@ class _ShardReader:
         return self._waited + (time.monotonic() - since if since else 0.0)
 
     def is_idle(self) -> bool:
-        """Whether it has fetched nothing for a while although it tries to, or is not connected."""
+        """Whether it has fetched nothing for a while despite trying, or is not connected."""
         since = self._waiting_since
         return not self.known.connected or (since > 0 and time.monotonic() - since >= IDLE_SECONDS)
 

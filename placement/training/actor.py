@@ -35,7 +35,7 @@ OVERLAPPED_ENVS = 256
 
 
 class ScheduleClosed(RuntimeError):
-    """The run is ending: no more episodes begin."""
+    """The run is ending, and no more episodes begin."""
 
 
 class Ticket(NamedTuple):
@@ -87,7 +87,7 @@ class EpisodeSchedule:
             ready = self._changed.wait_for(lambda: self._closed or self._may_begin(), timeout)
             name = threading.current_thread().name
             if self._closed:
-                raise ScheduleClosed(f"{name} begins no more episodes: the run is ending")
+                raise ScheduleClosed(f"{name} starts no more episodes: the run is ending")
             iteration = self._begun // self._per_iteration
             if not ready:
                 raise TimeoutError(

@@ -306,7 +306,7 @@ class Saver:
         return counters
 
     def require_same_run(self) -> None:
-        """Raises ConfigError if the folder holds a run with other settings or designs."""
+        """Raises ConfigError if the folder contains a run with other settings or designs."""
         if self._checkpoints.steps():
             run_folder.require_same(self._folder, self._checkpoints.record(), json.loads(json.dumps(self._identity)))
 
@@ -325,7 +325,7 @@ def _like(new: Any, old: Any) -> Any:
 
 
 def has_checkpoint(run: Path) -> bool:
-    """Whether a run folder holds a checkpoint to resume from."""
+    """Whether a run folder contains a checkpoint to resume from."""
     with contextlib.closing(Checkpoints(run / run_folder.CHECKPOINTS_NAME, read_only=True)) as checkpoints:
         return bool(checkpoints.steps())
 

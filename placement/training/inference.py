@@ -26,7 +26,7 @@ SLICE_SECONDS = 0.1
 
 
 class InferenceClosed(RuntimeError):
-    """The run is ending: no more actions are picked."""
+    """The run is ending, and no more actions are picked."""
 
 
 class Inference(Acting):

@@ -94,7 +94,7 @@ def actor_of(identity: int) -> int:
 
 
 def is_evaluation(episode: Episode) -> bool:
-    """Whether an episode was played to evaluate the policy, not to learn from."""
+    """Whether an episode was played to evaluate the policy and not to learn from."""
     return actor_of(int(episode.identity[0])) == EVALUATOR
 
 

@@ -251,7 +251,7 @@ class Tunnels:
             server.get_loop().call_soon_threadsafe(server.close)
 
     async def _carry(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves one connection as long as it lasts."""
+        """Serves one connection until it ends."""
         try:
             _require_same_user(writer)
             there = await _connect(host, port)

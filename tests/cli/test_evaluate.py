@@ -37,7 +37,7 @@ def run(*arguments: str, folder: Path, command: str = "evaluate") -> subprocess.
 
 
 def run_alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own."""
+    """Runs the command in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
     command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]

@@ -18,7 +18,7 @@ from tests.support.small_timing import SDC
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an imported chip whose paths fail."""
+    """Returns the folder of an imported chip whose paths fail."""
     at = tmp_path_factory.mktemp("chip")
     assert imported(at) == 0  # writes the files
     (at / "fast.sdc").write_text(SDC.replace("period 200", "period 60"))

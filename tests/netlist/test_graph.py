@@ -21,7 +21,7 @@ from placement.report.describe import print_description
 
 @pytest.fixture
 def hand_made() -> Design:
-    """Two hard macros, a soft one, three ports of which two share a gcell; three nets."""
+    """Returns two hard macros, a soft one, three ports of which two share a gcell; three nets."""
     builder = NetlistBuilder()
     ports = [builder.port(f"p{number}") for number in range(3)]
     soft = builder.macro("Grp_0", NodeKind.SOFT, 1.0, 1.0)

@@ -34,7 +34,7 @@ def agent(designs: list[Design]) -> Agent:
 
 @pytest.fixture(scope="module")
 def params(agent: Agent) -> Params:
-    """Parameters far from the initial ones, so that nothing is near zero by design."""
+    """Returns parameters far from the initial ones, so that nothing is near zero by design."""
     params = agent.init(0)
     leaves, tree = jax.tree.flatten(params)
     noise = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""The springs' solution against plain minimisation."""
+"""The springs' solution compared with plain minimisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.designs import Net, Node, NodeKind, build, four_macros, rando
 
 
 def _system(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The movable nodes, and matrix and right-hand side of the springs' energy, assembled the slow way."""
+    """Returns the movable nodes, and matrix and right-hand side of the springs' energy, assembled slowly."""
     netlist, initial, canvas = design.netlist, design.initial, design.canvas
     soft = [node for node in netlist.soft if not initial.fixed[node]]
     movable = [*design.placing_order, *soft]
@@ -82,7 +82,7 @@ def test_conjugate_gradients_stop_at_the_bound(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_nothing_is_as_large_as_the_soft_macros_squared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory grows with the springs and with soft macros times columns solved at once."""
+    """Memory grows with the springs and with soft macros times the columns solved at once."""
     design = random_design(2, hard=30, soft=3000, ports=6, nets=6000, canvas=square_canvas(300, 300))
     tracemalloc.start()
     spring_targets(design)

@@ -12,7 +12,7 @@ from tests.support.designs import four_macros, random_design
 
 
 def _run_folder(folder, designs):
-    """A run folder as training leaves it."""
+    """Writes a run folder as training does."""
     folder.mkdir()
     header = "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,wirelength_cost_mean"
     (folder / "metrics.csv").write_text(f"{header}\n1,8,24,1.5,1.25,1.1,0.1,0.2\n2,16,48,3.0,1.0,0.9,0.1,0.1\n")

@@ -1,4 +1,5 @@
-"""Netlists in any form of protobuf's text format, by Google's parser; the native reader is faster, for the usual form.
+"""Reads netlists in any form of protobuf's text format with Google's parser; the native reader is faster for the usual
+form.
 
 A message names the line of a fault in the text, or of the node whose values are wrong.
 """
@@ -94,7 +95,7 @@ class TextNode:
 
 
 def read_nodes(path: object, text: str) -> list[TextNode]:
-    """All nodes in file order; raises DesignError with file and line if the text is no valid graph."""
+    """Reads all nodes in file order; raises DesignError with file and line if the text is no valid graph."""
     graph = _graph_class()()
     try:
         text_format.Parse(text, graph, allow_unknown_field=True)
@@ -113,7 +114,7 @@ def read_nodes(path: object, text: str) -> list[TextNode]:
         attributes = {attribute.key: _content(attribute.value) for attribute in node.attr}
         nodes.append(TextNode(path, text, at, node.name, list(node.input), attributes))
         if not node.name:
-            raise nodes[-1].error("a node behind this one has no name")
+            raise nodes[-1].error("a node after this one has no name")
         if len(attributes) < len(node.attr):
             raise nodes[-1].error(f"an attribute of node {node.name!r} is given twice")
     return nodes

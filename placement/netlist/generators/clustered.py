@@ -266,7 +266,7 @@ def _grid(macro_gcells: int) -> tuple[int, int]:
 
 
 def largest_grid(hard: tuple[int, int]) -> tuple[int, int]:
-    """Maximum rows and maximum columns of any `clustered` design with `hard` (least, greatest) hard macros."""
+    """Maximum rows and maximum columns of any `clustered` design with `hard` (minimum, maximum) hard macros."""
     gcells = [across * up for across, up, _ in _SHAPES]
     grids = [_grid(number) for number in range(hard[0] * min(gcells), hard[1] * max(gcells) + 1)]
     return max(rows for rows, _ in grids), max(columns for _, columns in grids)

@@ -51,7 +51,7 @@ def planted(
     X × Y, its lower left corner the origin. Two centres with the same ⌊x/s⌋ and ⌊y/s⌋ would be less than s apart in x
     and in y, hence overlap; so k ≤ (⌊X/s⌋ + 1)(⌊Y/s⌋ + 1), and X + Y ≥ `least_span(k)` · s, the least a − 1 + b − 1
     with a·b ≥ k. A macro inside the canvas has its centre at least s/2 from the left edge, where the ports are. Each
-    net of the planted placement has exactly the length of its bound, so their sum is least.
+    net of the planted placement has exactly the length of its bound, so their sum is minimal.
 
     Args:
         seed: seed of all choices; equal arguments give bit-identical designs.

@@ -129,7 +129,7 @@ def _combine(name: str, values: list[float]) -> float:
 
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
-    """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
+    """A table of the run's processes, one line per role; `restarts` are counts by the processes' names."""
     from placement.report.placement_metrics import make_table  # Only the driver draws.
 
     rows: list[list[str]] = []

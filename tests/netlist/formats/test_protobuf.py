@@ -1,4 +1,4 @@
-"""The netlist reader: what it accepts, and that every refusal names file, line and reason."""
+"""The netlist reader: accepted files, and rejections that name file, line and reason."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ REFUSED = {
     "unknown sink, full grammar": ('input: "clk"', "input: 'nothing'", "input: 'nothing'", "which does not exist"),
     "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', None, "not exist: Grp_1/out on Grp_2"),
     "missing macro, full grammar": ('placeholder: "Grp_1"', "placeholder: 'Grp_2'", "Grp_2", "'Grp_2'; must be a node"),
-    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', None, "nodes that are no macros: Grp_1/out"),
+    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', None, "nodes that are not macros: Grp_1/out"),
     "pin without a macro": ('attr { key: "macro_name" value { placeholder: "ram" } }', "", None, "macro_name: ram/clk"),
     "duplicate name": ('name: "Grp_1"\n', 'name: "ram"\n', None, "duplicate node names: ram"),
     "duplicate name, full grammar": ('name: "Grp_1"\n', "name: 'ram'\n", None, "'ram', first used on line 13"),
@@ -215,7 +215,7 @@ _SNIPPETS += ["node {", "attr", 'name: "ram"', 'input: "clk"']
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> str:
-    """`text` after a few cuts, insertions, and moved, doubled or dropped lines."""
+    """Returns `text` after a few cuts, insertions, and moved, duplicated or dropped lines."""
     for _ in range(draw(st.integers(1, 4))):
         first, second = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
         second = min(second, first + 40)
