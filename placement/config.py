@@ -5,8 +5,6 @@ and docs/reference/settings.md are made from these. `build` turns a composed map
 keys, wrong types and values out of range, naming the key.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import math

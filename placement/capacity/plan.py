@@ -3,8 +3,6 @@
 The learner and each cache and shard have their own host, behind a link of limited rate.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable

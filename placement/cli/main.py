@@ -3,8 +3,6 @@
 A user's mistake ends with one line on stderr and exit status 2, without a traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import os

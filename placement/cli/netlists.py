@@ -1,7 +1,5 @@
 """The commands that describe designs or generate them: `describe`, `generate`."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The arguments of every command: `key=value`, `--key value` and `--key=value` set a setting."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import keyword

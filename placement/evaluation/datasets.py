@@ -1,7 +1,5 @@
 """`macro-placement dataset`: writes episodes of a policy or of searches, for learners that do not play."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

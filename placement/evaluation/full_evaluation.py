@@ -3,8 +3,6 @@
 Axis legend: M standard cells, X gcells across, Y gcells up, K macros that arrays consist of. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

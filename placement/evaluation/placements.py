@@ -1,7 +1,5 @@
 """`macro-placement evaluate`: metrics of given placements, and the output files that all these commands share."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

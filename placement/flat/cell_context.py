@@ -6,8 +6,6 @@ has clusters on gcells many times as large.
 Axis legend: N nodes of the flat netlist. Lengths in µm; the origin of the design is the core's lower left corner.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

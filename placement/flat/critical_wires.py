@@ -7,8 +7,6 @@ the seed, so their slack says little about the macros.
 Times in ps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

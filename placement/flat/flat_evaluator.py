@@ -5,8 +5,6 @@ from annealed clusters around the macros and from the middle of the core, and th
 placements one or the other is longer by a tenth. The dense cells start from the spread ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

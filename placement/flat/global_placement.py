@@ -3,8 +3,6 @@
 Cells may overlap a little in the results. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Axis legend: M rectangles, X bins across, Y bins up, F fixed rectangles; the leading axis 2 is x, y. Lengths in µm.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

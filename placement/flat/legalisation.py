@@ -3,8 +3,6 @@
 Axis legend: N nodes, M movable cells. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from typing import NamedTuple

@@ -7,8 +7,6 @@ the load of a net that would be buffered.
 Axis legend: P pins, E nets. Times in ps, loads in fF.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

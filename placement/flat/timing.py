@@ -3,8 +3,6 @@
 Axis legend: P pins, N nodes of the flat netlist. Lengths in µm, times in ps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time

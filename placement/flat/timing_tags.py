@@ -3,8 +3,6 @@
 Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -8,8 +8,6 @@ A cache has two gRPC calls, which carry raw bytes:
 With a run's token each call carries a secret derived from it (`authorization`), or is rejected.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import struct

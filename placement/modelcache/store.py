@@ -13,8 +13,6 @@ bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
 JAX is imported only where pytrees are handled, so that a cache, which needs only the header, works without it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import threading

@@ -1,7 +1,5 @@
 """The shape of the tree: the parent of each cache under the learner's root, and the caches that a reader may use."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -13,8 +13,6 @@ macro blocks in each layer the fraction of its area that its OBS and its pins' s
 Axis legend: H macros. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

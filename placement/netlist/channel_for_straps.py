@@ -3,8 +3,6 @@
 Axis legend: H hard macros. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.constraints import TOLERANCE

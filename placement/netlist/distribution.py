@@ -1,7 +1,5 @@
 """Distributions of designs that environments draw from; `placement.make_pool` takes one instead of a list."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from placement.netlist.design import Design

@@ -4,8 +4,6 @@
 coordinates all contain the same values: the lower left corner of the rotated box, and the orientation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

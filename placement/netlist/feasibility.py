@@ -8,8 +8,6 @@ Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets 
 Y positions tried on an axis, F fixed hard macros. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import weakref

@@ -3,8 +3,6 @@
 Axis legend: H hard macros, K rectangles. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign

@@ -8,8 +8,6 @@ dropped.
 Axis legend: N netlist nodes, V graph nodes, M edges, I incidences of nets and nodes.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import networkx

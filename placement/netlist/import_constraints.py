@@ -4,8 +4,6 @@ The files count from their own origin; constraints count from the lower left cor
 Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@ compact format, the macros' constraints, the cells' clusters, the user's DEF fil
 source files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gzip

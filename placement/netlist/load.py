@@ -6,8 +6,6 @@ have constraints, and with the files of `FILES` if it was imported. Names are lo
 `macro-placement fetch` downloaded.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

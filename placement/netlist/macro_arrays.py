@@ -4,8 +4,6 @@ An array becomes one hard macro with the pins of all its macros, so that trainin
 need no special case; an export expands it. Axis legend: N nodes, M macros of an array. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -3,8 +3,6 @@
 Lengths in µm. The engine's chip cost uses the same constants; `native/chip_constants.hpp` defines them for both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist import _native

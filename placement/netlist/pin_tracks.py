@@ -7,8 +7,6 @@ have a common one (the Chinese remainder theorem). Axis legend: K rectangles. Le
 name says otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping

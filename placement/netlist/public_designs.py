@@ -3,8 +3,6 @@
 Every file has a SHA-256, so that a design is the one that the documentation measured, wherever it is downloaded.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import hashlib

@@ -6,8 +6,6 @@ buffer's input, plus the segment's (Elmore, 0.69 R C). Wires have the resistance
 layer that has any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

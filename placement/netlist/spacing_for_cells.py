@@ -4,8 +4,6 @@ In a gap between two macros that is narrower than a cell, a global placer puts c
 nearby position; and macros whose halos touch enclose the cells behind them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign

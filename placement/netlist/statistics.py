@@ -1,7 +1,5 @@
 """Statistics of a design."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

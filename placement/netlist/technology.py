@@ -4,8 +4,6 @@ Axis legend: K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in Â
 the lower left corner of its box, in orientation N.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Mapping

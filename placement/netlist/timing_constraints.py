@@ -1,7 +1,5 @@
 """Timing constraints on paths: clocks, delays outside of the chip, and exceptions. Times in ps."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, NamedTuple
 

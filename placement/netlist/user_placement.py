@@ -3,8 +3,6 @@
 Axis legend: N nodes of the design, A nodes of the user's files, in which the macros of arrays are separate nodes.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple

@@ -6,8 +6,6 @@ dataset with one worker, which first-in-first-out order needs; its documentation
 training.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

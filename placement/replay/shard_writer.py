@@ -1,7 +1,5 @@
 """An actor's side of the sharded replay, which writes to its own shard, and to another one while that is down."""
 
-from __future__ import annotations
-
 import threading
 import time
 

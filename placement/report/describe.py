@@ -3,8 +3,6 @@
 Axis legend: K rectangles. Lengths are in µm. The picture of a floorplan is in the user's coordinates.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

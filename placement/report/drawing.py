@@ -3,8 +3,6 @@
 Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -5,8 +5,6 @@ Lengths are in µm from the canvas's lower left corner, figure sizes in inches. 
 does not depend on their values and changes its hue at 1, where overflow begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

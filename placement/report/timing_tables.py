@@ -1,7 +1,5 @@
 """The timing estimate as rows for people, and as a JSON object for programs. Times in ps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

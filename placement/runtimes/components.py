@@ -1,7 +1,5 @@
 """Builds the learner and the loop around it, the same for every runtime."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

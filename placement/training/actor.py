@@ -10,8 +10,6 @@ iteration i learns from may be drawn with version i - max_staleness at the earli
 Axis legend: B environments, T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol

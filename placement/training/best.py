@@ -1,7 +1,5 @@
 """The best placement in a run for each design, and the check of episodes that claim to have found one."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

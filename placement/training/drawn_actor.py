@@ -7,8 +7,6 @@ and the network's inputs while the previous round is played and learned from.
 Axis legend: B environments, G designs of a round.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import dataclasses
 import threading

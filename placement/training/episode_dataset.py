@@ -7,8 +7,6 @@ of the episodes). Observations are not stored; the engine plays the actions agai
 Axis legend: E episodes, T macros to place.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

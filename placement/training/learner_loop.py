@@ -1,7 +1,5 @@
 """The learner's loop (read episodes, learn, publish, evaluate, save), and the steps around it in every runtime."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging

@@ -6,8 +6,6 @@ evaluator has its own number among the actors.
 Axis legend: B environments, T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Every process of a run imports this module, so it imports nothing heavy at its top.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime

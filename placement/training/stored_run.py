@@ -8,8 +8,6 @@ compared. A run that finds a lease watches whether it changes; one that does not
 cut off for longer than the watch takes. Such a run finds its lease taken, and stops.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import itertools

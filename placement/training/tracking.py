@@ -3,8 +3,6 @@
 Training never waits for the tracker. While it does not answer, rows stay in `metrics.csv` and are sent later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

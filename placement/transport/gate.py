@@ -11,8 +11,6 @@ itself is not sent:
 The data that follow are neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

@@ -1,7 +1,5 @@
 """Latencies of the last few thousand operations, and their summary."""
 
-from __future__ import annotations
-
 import collections
 import threading
 from typing import NamedTuple

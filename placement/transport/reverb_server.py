@@ -6,8 +6,6 @@ listens on every network interface, shares a port with any other server that req
 standard error at any log level.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

@@ -7,8 +7,6 @@ steps follow connectivity alone. Finally, cells that have more nets with another
 Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

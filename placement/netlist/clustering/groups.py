@@ -8,8 +8,6 @@ Axis legend: N nodes, M pairs of a net and a node on it, E nets, G groups, C cel
 cell and a group that its nets reach).
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -8,8 +8,6 @@ module also runs as `python -m placement.netlist.clustering.partition IN.npz OUT
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

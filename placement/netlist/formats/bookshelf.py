@@ -3,8 +3,6 @@
 The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Axis legend: N nodes (components, then ports), M components, D design pins, C co
 kept, L their pins. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Collection, Sequence

@@ -4,8 +4,6 @@ Axis legend: W rows, T tracks, M components, D design pins, B blockages, G group
 Lengths are in database units, as the file writes them.
 """
 
-from __future__ import annotations
-
 import codecs
 import dataclasses
 import enum

@@ -3,8 +3,6 @@
 Axis legend: W rows, M components, K rectangles, each (x_low, y_low, x_high, y_high).
 """
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 

@@ -1,7 +1,5 @@
 """Reads the timing of cells and macros from Liberty files (NLDM)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import NamedTuple

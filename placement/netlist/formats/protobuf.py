@@ -10,8 +10,6 @@ quotes) is read with the full grammar. Both give the same columns, which `native
 Axis legend: T text nodes (macros, their pins, ports, cells, in file order), N nodes of the netlist, P pins.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter

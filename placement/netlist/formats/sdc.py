@@ -4,8 +4,6 @@ A command that is not understood, or that has no effect on setup checks with ide
 line; nothing is dropped silently.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import fnmatch
 import math

@@ -3,8 +3,6 @@
 A value is a string, a number as text, or a list of objects that a command found.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

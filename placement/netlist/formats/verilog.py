@@ -3,8 +3,6 @@
 Axis legend: M components, D ports (bits), E nets, C connections of nets.
 """
 
-from __future__ import annotations
-
 import bisect
 import dataclasses
 import itertools

@@ -4,8 +4,6 @@ and layers.
 Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The construction is that of the PEKO suite (Chang, Cong, Romesis, Xie: "Optimali
 placement algorithms", 2003), here for macros, with ports, and proven for any placement without overlaps.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ It is one small process, whose whole state is contained in the heartbeats: if it
 two of them. No parameters and no episodes pass through it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

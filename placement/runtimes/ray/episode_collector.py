@@ -8,8 +8,6 @@ whether it was drawn with an earlier learner's parameters.
 Axis legend: T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import logging

@@ -7,8 +7,6 @@ rest is taken from the next grant. When an actor or a shard dies, episodes are l
 and every actor gets credits for its share of it.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """The learner hosts: the first one publishes, evaluates and saves; all read their own shards and learn together."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

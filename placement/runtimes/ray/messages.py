@@ -5,8 +5,6 @@ gets its share of an iteration's episodes regardless of other hosts' shards. Imp
 use this module.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 It also finds and ends the processes below this one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import logging

@@ -1,7 +1,5 @@
 """The rendezvous of learner hosts, after which they start from the same state."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 from typing import Any

@@ -3,8 +3,6 @@
 Ray starts and restarts the processes, and they send heartbeats to the coordinator.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import importlib
