@@ -27,18 +27,14 @@ PLAIN_WIDTH = 120
 
 
 class Command(NamedTuple):
-    """One command of `macro-placement`; its name is one word, or two.
-
-    Attributes:
-        place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
-            and a console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
-        words: the settings that arguments without a key set, in their order.
-    """
+    """One command of `macro-placement`; its name is one word, or two."""
 
     name: str
+    # `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings, and a
+    # console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
     place: str
     about: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the settings that arguments without a key set, in their order
 
     @property
     def function(self) -> Callable[..., Any]:

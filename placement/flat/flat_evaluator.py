@@ -46,23 +46,15 @@ Again = Callable[[Netlist], CellPlacement]
 
 
 class FlatEvaluation(NamedTuple):
-    """Results for a macro placement.
+    """Results for a macro placement."""
 
-    Attributes:
-        dense: the cells placed as densely as possible.
-        spread: the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`.
-        legal: the spread cells on the sites of rows; None if the floorplan has no rows.
-        route: the routing estimate of the legal cells, or of the spread cells if there are no rows.
-        global_route: the routing estimate of the spread cells.
-        cell_utilization: area of the cells over the whitespace clear of macros and PDN channels.
-    """
-
-    dense: CellPlacement
+    dense: CellPlacement  # the cells placed as densely as possible
+    # the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`
     spread: CellPlacement
-    legal: LegalCells | None
-    route: RoutingEstimate
-    global_route: RoutingEstimate
-    cell_utilization: float
+    legal: LegalCells | None  # the spread cells on the sites of rows; None if the floorplan has no rows
+    route: RoutingEstimate  # the routing estimate of the legal cells, or of the spread cells if there are no rows
+    global_route: RoutingEstimate  # the routing estimate of the spread cells
+    cell_utilization: float  # area of the cells over the whitespace clear of macros and PDN channels
 
 
 class FlatEvaluator:

@@ -30,23 +30,14 @@ CHANNEL_PRECISION = 1e-3
 
 
 class CellPlacement(NamedTuple):
-    """All cells placed around the macros.
+    """All cells placed around the macros."""
 
-    Attributes:
-        wirelength: weighted half-perimeter wirelength of the counted nets in µm.
-        density_overflow: share of the cells' area beyond the free area of the bins.
-        converged: whether the overflow reached the target; False if the placer was stopped before.
-        iterations: number of iterations of the placer.
-        seconds: processor time of this process.
-        placement: the given placement with the cells at their new positions, in orientation N.
-    """
-
-    wirelength: float
-    density_overflow: float
-    converged: bool
-    iterations: int
-    seconds: float
-    placement: Placement
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets in µm
+    density_overflow: float  # share of the cells' area beyond the free area of the bins
+    converged: bool  # whether the overflow reached the target; False if the placer was stopped before
+    iterations: int  # number of iterations of the placer
+    seconds: float  # processor time of this process
+    placement: Placement  # the given placement with the cells at their new positions, in orientation N
 
 
 def place_cells(

@@ -12,16 +12,11 @@ from placement.flat.problem import FlatProblem
 
 
 class Grid(NamedTuple):
-    """Bins over a core.
+    """Bins over a core."""
 
-    Attributes:
-        across, up: number of bins.
-        width, height: sides of the core in µm.
-    """
-
-    across: int
+    across: int  # across, up: number of bins
     up: int
-    width: float
+    width: float  # width, height: sides of the core in µm
     height: float
 
     @property

@@ -42,22 +42,14 @@ _SLACK = re.compile(r"^(\S+) \(.*\)\s+-?[\d.]+\s+-?[\d.]+\s+(-?[\d.]+)(?: \((?:M
 
 @dataclasses.dataclass(frozen=True)
 class OpenStaTiming:
-    """Result of a run of OpenSTA.
+    """Result of a run of OpenSTA."""
 
-    Attributes:
-        slack: slack of each endpoint by name, in ps.
-        estimate: our analysis at the same loads.
-        common: number of endpoints in both analyses, and the median difference of their slacks in ps.
-        seconds: CPU seconds, including the reading of the files.
-        notices: the commands that OpenSTA ignored.
-    """
-
-    slack: dict[str, float]
-    estimate: TimingEstimate
-    common: int
+    slack: dict[str, float]  # slack of each endpoint by name, in ps
+    estimate: TimingEstimate  # our analysis at the same loads
+    common: int  # number of endpoints in both analyses, and the median difference of their slacks in ps
     median_difference: float
-    seconds: float
-    notices: tuple[str, ...] = ()
+    seconds: float  # CPU seconds, including the reading of the files
+    notices: tuple[str, ...] = ()  # the commands that OpenSTA ignored
 
     @property
     def total(self) -> GroupSlack:

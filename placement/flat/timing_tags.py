@@ -21,18 +21,12 @@ _MOST_CYCLES = 1000
 
 
 class TagArrays(NamedTuple):
-    """Arguments of `TimingGraph.constrain`.
+    """Arguments of `TimingGraph.constrain`."""
 
-    Attributes:
-        arrays: the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN
-            elsewhere.
-        clocks: the launching clock edge of each of the G tags, as text.
-        notices: messages about unusual constraints.
-    """
-
+    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN elsewhere
     arrays: dict[str, Any]
-    clocks: list[str]
-    notices: list[str]
+    clocks: list[str]  # the launching clock edge of each of the G tags, as text
+    notices: list[str]  # messages about unusual constraints
 
 
 def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[str, Any]) -> TagArrays:

@@ -65,17 +65,11 @@ class SourceFailed(ConnectionError):
 
 @dataclasses.dataclass(frozen=True)
 class Timeouts:
-    """A reader's timeouts, in seconds.
+    """A reader's timeouts, in seconds."""
 
-    Attributes:
-        call: timeout of a small query.
-        read: timeout of the bytes of one snapshot.
-        retry: delay before a failed cache is used again.
-    """
-
-    call: float = 20.0
-    read: float = 120.0
-    retry: float = 5.0
+    call: float = 20.0  # timeout of a small query
+    read: float = 120.0  # timeout of the bytes of one snapshot
+    retry: float = 5.0  # delay before a failed cache is used again
 
 
 class CacheReader(ParameterStore):

@@ -45,15 +45,10 @@ class SnapshotMismatch(ValueError):
 
 
 class Snapshot(NamedTuple):
-    """Parameters with their version.
+    """Parameters with their version."""
 
-    Attributes:
-        version: a number that rises with every publication, from 0, also through restarts of the learner.
-        parameters: pytree of read-only host arrays.
-    """
-
-    version: int
-    parameters: Any
+    version: int  # a number that rises with every publication, from 0, also through restarts of the learner
+    parameters: Any  # pytree of read-only host arrays
 
 
 class ParameterPublisher(Protocol):

@@ -9,14 +9,10 @@ ROOT = -1
 
 @dataclasses.dataclass(frozen=True)
 class CacheTree:
-    """The host and the parent of each cache.
+    """The host and the parent of each cache."""
 
-    Attributes:
-        hosts: the host of each cache.
-        parents: number of each cache's parent, always lower than its own; ROOT for those that the root feeds.
-    """
-
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  # the host of each cache
+    # number of each cache's parent, always lower than its own; ROOT for those that the root feeds
     parents: tuple[int, ...]
 
     @property

@@ -54,21 +54,16 @@ class LayerCapacity(NamedTuple):
 
 
 class RoutingCapacity(NamedTuple):
-    """Tracks per µm.
+    """Tracks per µm."""
 
-    Attributes:
-        horizontal, vertical: sums over all layers.
-        macro_horizontal, macro_vertical: tracks that a macro blocks in its area, averaged by area over all hard macros.
-        layers: the contribution of each layer, lowest first; empty if the layers are unknown.
-        notices: the assumptions that were made.
-    """
-
-    horizontal: float
+    horizontal: float  # horizontal, vertical: sums over all layers
     vertical: float
+    # macro_horizontal, macro_vertical: tracks that a macro blocks in its area, averaged by area over all hard macros
     macro_horizontal: float
     macro_vertical: float
+    # the contribution of each layer, lowest first; empty if the layers are unknown
     layers: tuple[LayerCapacity, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # the assumptions that were made
 
 
 def canvas_of(

@@ -9,20 +9,13 @@ ENDLESS = 2**31 - 1
 
 
 class DesignBounds(NamedTuple):
-    """Upper bounds on all designs of a distribution.
+    """Upper bounds on all designs of a distribution."""
 
-    Attributes:
-        rows, columns: gcells up and across.
-        macros: macros to place.
-        nodes: nodes of the netlist.
-        action_scale: `Design.own_action_scale`.
-    """
-
-    rows: int
+    rows: int  # rows, columns: gcells up and across
     columns: int
-    macros: int
-    nodes: int
-    action_scale: int = 4
+    macros: int  # macros to place
+    nodes: int  # nodes of the netlist
+    action_scale: int = 4  # `Design.own_action_scale`
 
 
 @runtime_checkable

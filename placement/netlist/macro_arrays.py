@@ -31,19 +31,14 @@ _EXACT = 1e-6  # µm
 class ArraySetting:
     """An array that the user requests.
 
-    Attributes:
-        name: the name of the macro that represents it.
-        macros: patterns (`*`) of its macros' names.
-        columns: number of columns; 0: the block of minimum half perimeter without an empty place.
-        gap: µm between its macros, across and up; None: the distance that their halos require.
-
     Raises:
         DesignError: a number is negative.
     """
 
-    name: str
-    macros: tuple[str, ...]
-    columns: int = 0
+    name: str  # the name of the macro that represents it
+    macros: tuple[str, ...]  # patterns (`*`) of its macros' names
+    columns: int = 0  # number of columns; 0: the block of minimum half perimeter without an empty place
+    # µm between its macros, across and up; None: the distance that their halos require
     gap: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:

@@ -31,36 +31,23 @@ DEADLINE = 600.0
 
 @dataclasses.dataclass(frozen=True)
 class PublicFile:
-    """A file of a public design.
+    """A file of a public design."""
 
-    Attributes:
-        name: name in the design's folder.
-        path: path below the source.
-        size: bytes.
-        sha256: SHA-256 of its bytes as downloaded.
-        ref: the branch or commit where the file has these bytes.
-    """
-
-    name: str
-    path: str
-    size: int
-    sha256: str
-    ref: str = "main"
+    name: str  # name in the design's folder
+    path: str  # path below the source
+    size: int  # bytes
+    sha256: str  # SHA-256 of its bytes as downloaded
+    ref: str = "main"  # the branch or commit where the file has these bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicDesign:
-    """A public design.
+    """A public design."""
 
-    Attributes:
-        about: a one-line description.
-        files: its files; the netlist is last, since a folder without it is no design.
-        importing: the arguments of `macro-placement import` that make a design of the files, with `{}` for their
-            folder; empty if the files already are a design.
-    """
-
-    about: str
-    files: tuple[PublicFile, ...]
+    about: str  # a one-line description
+    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is no design
+    # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
+    # the files already are a design
     importing: str = ""
 
     @property

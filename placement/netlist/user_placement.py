@@ -16,18 +16,13 @@ from placement.netlist.load import read_clusters
 
 
 class UserPlacement(NamedTuple):
-    """The nodes of an imported design as a DEF file places them.
+    """The nodes of an imported design as a DEF file places them."""
 
-    Attributes:
-        placement: µm from the core's lower left corner.
-        has_cells: whether the file places the standard cells; soft macros are then located at their cells' centres of
-            area, otherwise where the design has them.
-        notices: the components that were skipped.
-    """
-
-    placement: Placement
+    placement: Placement  # µm from the core's lower left corner
+    # whether the file places the standard cells; soft macros are then located at their cells' centres of area,
+    # otherwise where the design has them
     has_cells: bool
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the components that were skipped
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:

@@ -29,21 +29,14 @@ _UNFINISHED = ".saving-"
 
 @dataclasses.dataclass(frozen=True)
 class ShardLoad:
-    """A shard's report about itself.
+    """A shard's report about itself."""
 
-    Attributes:
-        size, capacity: current and maximum number of stored episodes.
-        written, taken: total numbers of episodes, including those before a restored checkpoint.
-        checkpoints: number of checkpoints saved since it began.
-        unauthenticated: number of connections closed because the client did not prove the run's token.
-    """
-
-    size: int
+    size: int  # size, capacity: current and maximum number of stored episodes
     capacity: int
-    written: int
+    written: int  # written, taken: total numbers of episodes, including those before a restored checkpoint
     taken: int
-    checkpoints: int
-    unauthenticated: int = 0
+    checkpoints: int  # number of checkpoints saved since it began
+    unauthenticated: int = 0  # number of connections closed because the client did not prove the run's token
 
 
 class ReplayShard:

@@ -64,39 +64,25 @@ _WHOLE = 0.98  # fraction of the free sites in the largest piece, below which it
 
 
 class FullMetrics(NamedTuple):
-    """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`).
+    """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`)."""
 
-    Attributes:
-        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, with the cells placed densely and not
-            legalised.
-        density_overflow: fraction of the cells' area that exceeds the free area of its bins.
-        routed_wirelength: µm, estimated, including detours, after the spread cells are legalised.
-        overflow: fraction of the routing demand beyond capacity.
-        hot_spots: gcells with more demand than capacity in either direction.
-        flat_seconds: CPU seconds of the evaluation.
-        flat_converged: whether the cells spread to the target density; the other figures are less reliable if not.
-        cell_utilization: the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs
-            `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. It is 0 in
-            results of earlier versions.
-        global_routed_wirelength: µm, `routed_wirelength` before legalisation.
-        legal_wirelength: µm, half perimeters of the legalised cells.
-        spread_wirelength: µm, half perimeters of the same cells before legalisation.
-        cells_without_place: number of cells without free sites in a legaliser's search range (`legalisation`).
-        mean_displacement, most_displacement: µm, mean and maximum distance that legalisation moves cells.
-    """
-
+    # µm, half perimeters of the nets of 2 to 3,000 pins, with the cells placed densely and not legalised
     flat_wirelength: float
-    density_overflow: float
-    routed_wirelength: float
-    overflow: float
-    hot_spots: int
-    flat_seconds: float
+    density_overflow: float  # fraction of the cells' area that exceeds the free area of its bins
+    routed_wirelength: float  # µm, estimated, including detours, after the spread cells are legalised
+    overflow: float  # fraction of the routing demand beyond capacity
+    hot_spots: int  # gcells with more demand than capacity in either direction
+    flat_seconds: float  # CPU seconds of the evaluation
+    # whether the cells spread to the target density; the other figures are less reliable if not
     flat_converged: bool = True
+    # the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs `DENSITY` at most; above
+    # that, the routing estimate uses the space of PDN channels or buffers. It is 0 in results of earlier versions.
     cell_utilization: float = 0.0
-    global_routed_wirelength: float = 0.0
-    legal_wirelength: float = 0.0
-    spread_wirelength: float = 0.0
-    cells_without_place: int = 0
+    global_routed_wirelength: float = 0.0  # µm, `routed_wirelength` before legalisation
+    legal_wirelength: float = 0.0  # µm, half perimeters of the legalised cells
+    spread_wirelength: float = 0.0  # µm, half perimeters of the same cells before legalisation
+    cells_without_place: int = 0  # number of cells without free sites in a legaliser's search range (`legalisation`)
+    # mean_displacement, most_displacement: µm, mean and maximum distance that legalisation moves cells
     mean_displacement: float = 0.0
     most_displacement: float = 0.0
 

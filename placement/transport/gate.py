@@ -58,17 +58,11 @@ def direct(address: str) -> str:
 
 
 class NetworkAccess(NamedTuple):
-    """The network settings with which a process serves others and reaches their servers.
+    """The network settings with which a process serves others and reaches their servers."""
 
-    Attributes:
-        bind: the address that its servers listen on.
-        token: the run's token, which clients of all servers must prove; None = they need not.
-        dial: see `Dial`.
-    """
-
-    bind: str
-    token: str | None = None
-    dial: Dial = direct
+    bind: str  # the address that its servers listen on
+    token: str | None = None  # the run's token, which clients of all servers must prove; None = they need not
+    dial: Dial = direct  # see `Dial`
 
 
 class TokenRejected(ConnectionError):

@@ -33,18 +33,14 @@ _NET_WEIGHT = 4
 class ClusteringSettings:
     """Settings of the clustering.
 
-    Attributes:
-        clusters: target number of clusters beside the fixed groups; fewer if there are not eight cells for each.
-        seed: seed of the partitioner.
-        use_positions: whether cells' positions are used if there are any.
-
     Raises:
         DesignError: a value is out of range.
     """
 
+    # target number of clusters beside the fixed groups; fewer if there are not eight cells for each
     clusters: int = 500
-    seed: int = 0
-    use_positions: bool = True
+    seed: int = 0  # seed of the partitioner
+    use_positions: bool = True  # whether cells' positions are used if there are any
 
     def __post_init__(self) -> None:
         for field, least in (("clusters", 1), ("seed", 0)):
@@ -55,21 +51,13 @@ class ClusteringSettings:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Clustering:
-    """Standard cells and their clusters.
+    """Standard cells and their clusters."""
 
-    Attributes:
-        cluster: int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net.
-        count: number of clusters, which are numbered from 0 without gaps.
-        settings: the settings of the clustering.
-        placed: whether positions were used.
-        notices: the nets and cells that were left out.
-    """
-
-    cluster: np.ndarray
-    count: int
-    settings: ClusteringSettings
-    placed: bool
-    notices: tuple[str, ...]
+    cluster: np.ndarray  # int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net
+    count: int  # number of clusters, which are numbered from 0 without gaps
+    settings: ClusteringSettings  # the settings of the clustering
+    placed: bool  # whether positions were used
+    notices: tuple[str, ...]  # the nets and cells that were left out
 
 
 def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSettings | None = None) -> Clustering:

@@ -21,17 +21,11 @@ _ROUTES = (1.0, 1.0, 0.5, 0.5)
 
 
 class Planted(NamedTuple):
-    """A design with its solution.
+    """A design with its solution."""
 
-    Attributes:
-        design: the problem; its initial placement differs from the optimum.
-        optimum: a placement of minimum wirelength, with all macros at gcell centres.
-        wirelength: its weighted half-perimeter wirelength, µm; no placement without overlaps has less.
-    """
-
-    design: Design
-    optimum: Placement
-    wirelength: float
+    design: Design  # the problem; its initial placement differs from the optimum
+    optimum: Placement  # a placement of minimum wirelength, with all macros at gcell centres
+    wirelength: float  # its weighted half-perimeter wirelength, µm; no placement without overlaps has less
 
 
 def planted(

@@ -93,16 +93,11 @@ class Publications(PublicationNumbers):
 
 
 class Bounds(NamedTuple):
-    """The episodes that the learner accepts.
+    """The episodes that the learner accepts."""
 
-    Attributes:
-        episodes: number of episodes in one iteration.
-        oldest: maximum number of versions that an episode may lag behind when it is learned from.
-        strict: whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them.
-    """
-
-    episodes: int
-    oldest: int
+    episodes: int  # number of episodes in one iteration
+    oldest: int  # maximum number of versions that an episode may lag behind when it is learned from
+    # whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them
     strict: bool = False
 
 
