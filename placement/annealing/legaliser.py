@@ -340,9 +340,7 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
     if grid <= 0:
         return own
     if design.constraints.macro_grids:
-        raise DesignError(
-            f"grid={grid:g}: the design's macros have grids of their own, on which their pins are on tracks"
-        )
+        raise DesignError(f"grid={grid:g}: the design's macros have separate grids, which align their pins with tracks")
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(

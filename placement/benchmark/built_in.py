@@ -72,7 +72,7 @@ def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Foun
             cost=CostConfig(name=cost),
         )
         found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
-        # Chip cost over CPU seconds since the process began.
+        # Chip cost over CPU seconds since the start of the process.
         curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
         return found._replace(curve=curve)
 

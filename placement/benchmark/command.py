@@ -110,7 +110,7 @@ def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list
     if not found:
         raise DesignError(f"no design can be used: {'; '.join(missing)}")
     for text in missing:
-        console.print(f"left out: {text}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"skipped: {text}", soft_wrap=True, markup=False, highlight=False)
     return found
 
 
@@ -158,7 +158,7 @@ def rescore(config: RescoreConfig, console: Console) -> None:
     folder = Path(config.results)
     results = read_results(folder)
     if not results:
-        raise DesignError(f"results={folder}: holds no results of macro-placement benchmark")
+        raise DesignError(f"results={folder}: contains no results of macro-placement benchmark")
     designs: dict[str, tuple[Path, Design]] = {}
     wrong, checked, without, absent = [], 0, 0, dict[str, str]()
     with tempfile.TemporaryDirectory() as made:  # the designs are made here, not taken from the submitter
@@ -176,7 +176,7 @@ def rescore(config: RescoreConfig, console: Console) -> None:
             if reason := _difference(result, file, *designs[result["design"]]):
                 wrong.append(f"{result['file']}: {reason}")
     for reason in absent.values():
-        console.print(f"left out: {reason}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"skipped: {reason}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
     if wrong:
         raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))

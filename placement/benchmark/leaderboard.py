@@ -28,7 +28,7 @@ SCORES = {
     "chip_cost": ("chip cost", ".4f"),
     "proxy_cost": ("proxy cost", ".4f"),
     "wirelength": ("wirelength, µm", ",.0f"),
-    "wirelength_gap": ("above the least", ".1%"),
+    "wirelength_gap": ("above the minimum", ".1%"),
     "flat_wirelength": ("flat wirelength, µm", ",.0f"),
     "routed_wirelength": ("routed wirelength, µm", ",.0f"),
     "overflow": ("overflow", ".3%"),
@@ -72,9 +72,9 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
             result = json.loads(path.read_text(encoding="utf-8"))
             missing = [key for key in NEEDED if key not in result]
         except (OSError, ValueError, TypeError) as error:
-            raise DesignError(f"{path}: is no result of a benchmark: {error}") from None
+            raise DesignError(f"{path}: not a benchmark result: {error}") from None
         if missing:
-            raise DesignError(f"{path}: is no result of a benchmark: it has no {', '.join(missing)}")
+            raise DesignError(f"{path}: not a benchmark result: it has no {', '.join(missing)}")
         found.append({**result, "file": path})
     return found
 
@@ -149,7 +149,7 @@ def _text(value: Interval | None, form: str = ".3f") -> str:
     return f"{format(value.value, form) if math.isfinite(value.value) else '∞'} [{low}, {high}]"
 
 
-COLUMNS = ("placer", "designs", "runs", "failed", "CPU-s", "score [95%]", "better than the first [95%]")
+COLUMNS = ("placer", "designs", "runs", "failed", "CPU-s", "score [95%]", "P(better than first) [95%]")
 
 
 def row_cells(row: Row) -> list[str]:
@@ -172,7 +172,7 @@ def score_table(results: Results, title: str) -> Table:
     """Returns the median scores of one design, one column per placer because there are more scores than placers."""
     columns, rows = score_rows(results)
     heading, *lines = zip(columns, *rows, strict=True)
-    caption = "medians of the runs that count; best: the least chip cost of them"
+    caption = "medians over the valid runs; best: their lowest chip cost"
     return make_table(heading, lines, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 

@@ -35,8 +35,8 @@ from placement.netlist.files import check_output_file, write_whole
 PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
 PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
 PICTURES = {
-    PROFILE_NAME: "The share of each placer's runs over the normalised cost",
-    TIME_NAME: "Each placer's normalised chip cost over CPU seconds",
+    PROFILE_NAME: "Share of each placer's runs by normalised cost",
+    TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
 IMAGES = "images"
 """Folder of the page's pictures, beside the page."""
@@ -54,14 +54,13 @@ Notes = Mapping[str, str]
 HEAD = (
     "# Benchmark\n\n"
     "<!-- Written by `macro-placement benchmark page` from benchmarks/results/; run it after changing those. -->\n\n"
-    "Placers side by side on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is its own process. "
-    "Its CPU time is counted from the start of the process, with loading and compilation. A placement counts if it is "
-    "legal and in time. [Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a "
-    "pull request.\n\n"
-    "A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its "
-    "interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. "
-    "The last column is the probability that a run scores lower than one of the first placer on the same design. "
-    "Placers that were not run on all designs are at the end of a table.\n"
+    "This page compares placers on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is a separate "
+    "process, whose CPU time includes loading and compilation. A run is valid if its placement is legal and in time. "
+    "[Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a pull request.\n\n"
+    "A score is the cost divided by the baseline's cost; lower is better. The tables show the interquartile mean over "
+    "all runs, with a 95% interval by stratified bootstrap. A failed run scores infinity. The last column is the "
+    "probability that a run scores lower than a run of the first placer on the same design. Placers without runs on "
+    "all designs are listed last.\n"
 )
 
 
@@ -114,7 +113,7 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         for metric in METRICS[:3] if of_clusters else reversed(METRICS[3:]):
             if rows := board(group, metric):
                 left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
-                text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
+                text = f" Not included, because the baseline has no score: {', '.join(left_out)}." if left_out else ""
                 lines += [f"### {_title(metric)}", ""]
                 lines += [f"Baseline: {baseline_text(group)}.{text}", ""]
                 lines += [*_markdown(COLUMNS, map(row_cells, rows)), ""]
@@ -124,10 +123,15 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         for name in (PAGE_SCORES[:1] if of_clusters else PAGE_SCORES[1:]) if version else ():
             if any(name in one["scores"] for one in group):
                 lines += [f"### {_title(name)} by design", ""]
-                lines += [f"Median {SCORES[name][0]}; – where no run counts.", "", *_designs_table(group, name), ""]
+                lines += [
+                    f"Median {SCORES[name][0]}. A dash means that no run is valid.",
+                    "",
+                    *_designs_table(group, name),
+                    "",
+                ]
         if failures := _failures(group):
             lines += ["### Failures", "", *failures, ""]
-        lines += ["### How it was run", "", *_provenance(group), ""]
+        lines += ["### Setup", "", *_provenance(group), ""]
     return lines
 
 
@@ -159,7 +163,7 @@ def _findings(results: Results) -> str:
 
 
 def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+    return name.upper() if name in ("wns", "tns") else name.replace("_", " ").capitalize()
 
 
 def _about(suite: str, split: str, results: Results) -> list[str]:
@@ -205,7 +209,7 @@ def _failures(results: Results) -> list[str]:
         [placer, f"`{design}`", status, str(len(own)), str(own[0].get("reason")).replace("|", "\\|")]
         for (placer, design, status), own in counts.items()
     ]
-    columns = ("placer", "design", "status", "runs", "the first one's reason")
+    columns = ("placer", "design", "status", "runs", "reason of the first run")
     return _markdown(columns, rows, align="---") if rows else []
 
 
@@ -232,7 +236,7 @@ def _provenance(results: Results) -> list[str]:
         *lines,
         f"- Finished: {dates[0]} to {dates[-1]}",
         f"- Seeds: {', '.join(map(str, seeds))}",
-        f"- Hours: {spent:.2f} of CPU time in {clock:.2f} by the clock, without the scoring",
+        f"- Total time without scoring: {spent:.2f} CPU-hours, {clock:.2f} hours wall-clock",
     ]
 
 
@@ -241,7 +245,7 @@ def write_page(config: PageConfig, console: Console) -> None:
     folder, images = Path(config.results), Path(config.out).parent / IMAGES
     results = read_results(folder)
     if not results:
-        raise DesignError(f"results={config.results}: holds no results of macro-placement benchmark")
+        raise DesignError(f"results={config.results}: contains no results of macro-placement benchmark")
     check_output_file("out", config.out)
     images.mkdir(parents=True, exist_ok=True)
     for suite, version, _, group in _groups(results):

@@ -58,7 +58,7 @@ def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None
     style.dress(axes, grid=True)
     axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
     style.head(
-        figure, "Performance profiles", "the share of runs that score at most so much; up and to the left is better"
+        figure, "Performance profiles", "share of runs with at most this score; higher and further left is better"
     )
     style.save_figure(figure, profiles)
     if over_time is not None:
@@ -105,7 +105,9 @@ def _draw_time(path: Path, results: Results) -> None:
         marker = "o" if known.sum() == 1 else ""
         axes.plot(times[known], values[known], linewidth=1.8, label=_label(placer), marker=marker, **_look(index))
     axes.set(
-        xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
+        xscale="log",
+        xlabel="CPU seconds since the start of the process",
+        ylabel="chip cost, interquartile mean, normalised",
     )
     ticks = [digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5)]
     axes.set_xticks([tick for tick in ticks if times[0] <= tick <= times[-1]])
@@ -114,5 +116,5 @@ def _draw_time(path: Path, results: Results) -> None:
     style.dress(axes, grid=True)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
-    style.head(figure, "Time to quality", "a curve begins where three quarters of a placer's runs have a placement")
+    style.head(figure, "Time to quality", "a curve starts when three quarters of a placer's runs have a placement")
     style.save_figure(figure, path)

@@ -32,7 +32,7 @@ def draw_one(folder: Path, design: Design, results: Sequence[Mapping[str, Any]])
         if all(one["curve"] for one in own)
     }
     if histories:
-        title, unit = f"{design.name}: cost over time", "CPU seconds since the process began"
+        title, unit = f"{design.name}: cost over time", "CPU seconds since the start of the process"
         style.save_figure(curves.plot_cost_over_time(histories, title=title, unit=unit), folder / TIME_NAME)
     if not runs:
         return

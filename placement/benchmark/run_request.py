@@ -18,7 +18,7 @@ class Request:
         design: the design's folder.
         placer: a name of `placement.benchmark.built_in`, or package.module:callable.
         seed: seed of all random numbers.
-        seconds: CPU seconds since the process began.
+        seconds: CPU seconds since the start of the process.
         checkpoint: checkpoint for placers that use a policy.
     """
 

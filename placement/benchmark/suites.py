@@ -123,7 +123,9 @@ def read_suite(name: str) -> Suite:
         designs = tuple(SuiteDesign(**one) for one in known["designs"])
         suite = Suite(known["name"], int(known["version"]), known["about"], float(known["time"]), designs)
     except (ValueError, TypeError, KeyError) as error:
-        raise DesignError(f"{path}: is no suite: {error}; docs/how-to/benchmark-suites.md describes one") from None
+        raise DesignError(
+            f"{path}: is not a suite file: {error}; docs/how-to/benchmark-suites.md describes one"
+        ) from None
     for design in suite.designs:
         if design.kind not in KINDS:
             raise DesignError(f"{path}: {design.name}: kind {design.kind!r} must be one of {', '.join(KINDS)}")

@@ -51,28 +51,26 @@ _COMMANDS = (
     Command("train", "cli.train:main", "Train a policy on one or more designs; -m sweeps.", ("design",)),
     Command("evaluate", "evaluation.placements:evaluate_placement", "Measure a placement.", _PLACED),
     Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
-    Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
-    Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
-    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes of a policy or of searches.", ("design",)),
+    Command("search", "evaluation.searching:evaluate_search", "Place macros by simulated annealing.", _PLACED),
+    Command("legalise", "evaluation.searching:evaluate_legalised", "Legalise with little displacement.", _PLACED),
+    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes from a policy or searches.", ("design",)),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
-    Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
-    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard's page.", ("results",)),
-    Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
+    Command("benchmark rescore", "benchmark.command:rescore", "Verify the results of a benchmark.", ("results",)),
+    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard page.", ("results",)),
+    Command("import", "cli.import_command:import_chip", "Create a design from LEF and DEF, Bookshelf, or protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
-    Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),
+    Command("view", "cli.viewing:view", "View and edit placements in the browser.", _PLACED),
     Command(
-        "generate clustered", "cli.netlists:generate_clustered", "Generate memories in banks and clusters.", ("out",)
+        "generate clustered", "cli.netlists:generate_clustered", "Generate banks of memories and clusters.", ("out",)
     ),
     Command("generate flat", "cli.netlists:generate_flat", "Generate standard cells and macros.", ("out",)),
-    Command(
-        "generate planted", "cli.netlists:generate_planted", "Generate macros of known least wirelength.", ("out",)
-    ),
+    Command("generate planted", "cli.netlists:generate_planted", "Generate a known minimum wirelength.", ("out",)),
     Command(
         "generate shipped", "cli.netlists:generate_shipped", "Generate the built-in designs, bit for bit.", ("out",)
     ),
-    Command("plan", "cli.train:plan", "Find how many model caches and replay shards a run needs, by simulation."),
+    Command("plan", "cli.train:plan", "Compute how many model caches and replay shards a run needs, by simulation."),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}
 
@@ -95,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"macro-placement {group[0] if group else 'COMMAND'} --help lists the settings of a command.")
         return 0 if wants_help else 2
     near = difflib.get_close_matches(words[0], [*COMMANDS, "generate"], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+    hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"
     return _reported("macro-placement", f"there is no command {words[0]!r}; {hint}")
 
 

@@ -78,7 +78,7 @@ class FlatConfig(GeneratedDesign, Seeded):
             raise ConfigError(f"halo={self.halo}: must be at least 0 µm")
         if self.varied and self._given:
             given = ", ".join(f"{key}={value}" for key, value in self._given.items())
-            raise ConfigError(f"varied=true: draws these itself with the seed: {given}; leave out one or the other")
+            raise ConfigError(f"varied=true: draws these settings from the seed: {given}; give only one of the two")
 
     @property
     def _given(self) -> dict[str, Any]:

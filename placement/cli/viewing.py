@@ -79,7 +79,7 @@ def view(config: ViewConfig, console: Console) -> None:
     if out is not None:
         check_output_file("out", out)
         if out.exists() and not config.force:
-            raise DesignError(f"out={out}: exists; give another name, or --force")
+            raise DesignError(f"out={out}: already exists; give another name or --force")
     design, sessions = open_sessions(config)
     if config.steps is not None:
         if not Path(config.steps).is_file():
@@ -96,7 +96,7 @@ def view(config: ViewConfig, console: Console) -> None:
     for session in sessions if config.steps is None else ():
         back = recovery.bring_back(session)
         if back:
-            console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
+            console.print(f"{session.name}: restored {back} unsaved steps of an earlier window; undo removes them")
     runs = [path for path in config.placement if is_run(path)]
     actions = view_actions(config.design, shown_cost(config), config.checkpoint or next(iter(runs), ""))
     watch = RunWatch(runs[0], design) if runs else None
@@ -114,7 +114,7 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
     """Loads the design, and opens a session of each placement that the settings name."""
     runs = [path for path in config.placement if is_run(path)]
     if len(runs) > 1:
-        raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
+        raise DesignError(f"placement={runs[1]}: only one run folder can be opened; {runs[0]} is given, too")
     assert config.design is not None
     files: list[str | None] = [path for path in config.placement if path not in runs]
     first, *others = files or [None]
@@ -210,7 +210,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "refine",
             "Refine",
-            "anneals from here on the exact cost; the best found is kept",
+            "anneals this placement on the exact cost and keeps the best result",
             _refine,
             f"macro-placement search {where} time={{time}}{priced}",
             (SECONDS,),
@@ -219,14 +219,14 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "flip",
             "Flip",
-            "mirrors macros in place where that is cheaper",
+            "mirrors macros in place if that lowers the cost",
             _flip,
             f"macro-placement evaluate {where} flips=true{priced}",
         ),
         Action(
             "soft",
             "Place soft macros",
-            "places the soft macros anew around the hard ones",
+            "places the soft macros again around the hard macros",
             _place_soft,
             f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
         ),
@@ -247,7 +247,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
             Action(
                 "full",
                 "Full evaluation",
-                "places all standard cells around the macros and estimates their routing; changes nothing",
+                "places all standard cells around the macros and estimates their routing; moves no macro",
                 lambda task: _evaluate_fully(design, task),
                 f"macro-placement evaluate {where} full=true{priced}",
             )

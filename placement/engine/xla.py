@@ -178,7 +178,7 @@ def _through_the_host(timeout: float) -> Callable[..., Any]:
             after = np.asarray(handle) + np.array([0, 1], np.uint32)
             pool = _POOLS.get(int(after[0]))
             if pool is None:
-                raise RuntimeError("the pool of this handle is no more")
+                raise RuntimeError("the pool of this handle no longer exists")
             if name == "send":
                 pool.send(*arrays)
                 return [after]

@@ -88,7 +88,7 @@ def search_episodes(config: DatasetConfig, console: Console) -> EpisodeDataset:
             )
             found = _searched(design, config, config.seed + number, watch)
             if found is None:
-                console.print(f"{number} of {count} searches: stopped; the same command resumes from here")
+                console.print(f"{number} of {count} searches: stopped; the same command resumes")
                 raise KeyboardInterrupt
             placements.append(found)
             cost = compute_costs(design, found, weights=config.weights).total

@@ -190,8 +190,8 @@ def evaluate_fully(
     evaluator = FullEvaluator(name, design, timing)
     if evaluator.uncounted_nets:
         console.print(
-            f"note: {evaluator.uncounted_nets} of the flat netlist's nets have more than {MOST_PINS:,} pins (as clocks "
-            "and resets have) and count neither in wirelength nor in routing",
+            f"note: {evaluator.uncounted_nets} nets have more than {MOST_PINS:,} pins (such as clocks and resets): "
+            "they count neither in wirelength nor in routing",
             soft_wrap=True,
         )
     with progress_bars(console, "placing cells") as (bar,):
@@ -205,7 +205,7 @@ def warn_unless_spread(flat: FullMetrics, console: Console) -> None:
     if not flat.flat_converged:
         console.print(
             f"note: the cells did not spread: after {SETTINGS.iterations} iterations "
-            f"{flat.density_overflow:.1%} of their area overflow their bins, more than {SETTINGS.overflow:.0%}; the "
+            f"{flat.density_overflow:.1%} of their area overflows its bins, more than {SETTINGS.overflow:.0%}; the "
             "figures of the full evaluation are less reliable",
             soft_wrap=True,
         )

@@ -204,7 +204,7 @@ def placement_labels(paths: Sequence[str]) -> list[str]:
     files = [Path(path).resolve() for path in paths]
     for path, file in zip(paths, files, strict=True):
         if files.count(file) > 1:
-            raise DesignError(f"placement={path}: is given {files.count(file)} times; once is enough")
+            raise DesignError(f"placement={path}: is given {files.count(file)} times")
     for names in ([readable_name(file) for file in files], [file.name for file in files]):
         if len(set(names)) == len(files):
             return names
@@ -256,11 +256,11 @@ def has_macro_places(design: Design) -> bool:
 def _own(design: Design, name: str) -> tuple[Placement, str, str]:
     """The design's own placement, its name and its soft macros' source; these are placed if all share one point."""
     if not has_macro_places(design):
-        print(f"note: the macros of {design.name} have no locations yet: all are in one point", file=sys.stderr)
+        print(f"note: the macros of {design.name} are unplaced: all are at the same point", file=sys.stderr)
     soft = design.netlist.soft
     if len(soft) < 2 or np.ptp(design.initial.x[soft]) > 0 or np.ptp(design.initial.y[soft]) > 0:
         return design.initial, name, f"as in {name}"
-    why = f"the standard cells of {design.name} have no locations"
+    why = f"the standard cells of {design.name} are unplaced"
     return _with_soft(design, design.initial, why), name, f"placed by {SOFT_PLACER}"
 
 

@@ -184,8 +184,8 @@ def cheapest(results: Sequence[PolicyResult], design: Design) -> PolicyResult:
 def no_placement(design: Design, episodes: int) -> DesignError:
     """The error if every episode was a dead end."""
     return DesignError(
-        f"{design.name}: none of the {episodes} episodes placed every macro, for each came to a macro "
-        "without a legal cell; draw more with samples=N, or train the policy on this design"
+        f"{design.name}: none of the {episodes} episodes placed every macro: in each, a macro had no "
+        "legal cell; draw more with samples=N, or train the policy on this design"
     )
 
 

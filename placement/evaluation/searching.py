@@ -47,7 +47,7 @@ from placement.utils.interruption import Interruption
 if TYPE_CHECKING:  # JAX takes seconds to import.
     from placement.evaluation.full_evaluation import FullEvaluator
 
-STOPPED = "stopped before its time was spent; the same command resumes from here"
+STOPPED = "stopped early; the same command resumes"
 MOST_SAMPLES = 4
 """Number of a policy's best samples that enter the successive halving of starts; the search refines the winner."""
 RECORD_NAME = "candidates.json"
@@ -171,10 +171,10 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     if loaded is not None:
         refines, has_places = config.chosen_method == "refine", has_macro_places(loaded)
         if refines and not has_places:
-            note = f"the macros of {loaded.name} have no locations: the search begins with its own starts"
+            note = f"the macros of {loaded.name} are unplaced: the search uses its own starts"
             console.print(f"note: {note}", soft_wrap=True)
         elif config.method is None and has_places:
-            note = "the search begins with its own starts; method=refine improves the placement of the design"
+            note = "the search uses its own starts; method=refine improves the design's placement"
             console.print(f"note: {note}", soft_wrap=True)
         if not (refines and has_places):
             _note_constraints(loaded, console)
@@ -208,7 +208,8 @@ def _cleared(design: Design, placement: Placement, name: str, rules: AnnealConfi
 def displaced(before: Placement, after: Placement) -> str:
     """A phrase on the distance that macros were moved from one placement to the other."""
     moved = np.abs(after.x - before.x) + np.abs(after.y - before.y)
-    return f"{int((moved > 0).sum())} macros were moved, by {moved.sum():,.1f} µm in all, {moved.max():,.1f} µm at most"
+    total, most = moved.sum(), moved.max()
+    return f"{int((moved > 0).sum())} macros were moved, by {total:,.1f} µm in total and at most {most:,.1f} µm each"
 
 
 def moves_table(result: SearchResult) -> Table:
@@ -224,7 +225,7 @@ def moves_table(result: SearchResult) -> Table:
         ("kind", "share", "legal", "accepted", "saved per million"),
         rows,
         title=f"moves, from start {result.start}",
-        caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} a second",
+        caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} per second",
     )
 
 
@@ -341,7 +342,7 @@ def candidates_table(found: Sequence[Candidate], *, timed: bool = False) -> Tabl
         rows.append([str(one.number), one.start, *figures, *slack, f"{one.seconds:,.0f}"])
     slack = ("wns, ps", "tns, ps", "failing") if timed else ()
     columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", *slack, "CPU-s")
-    return make_table(columns, rows, title="candidates, the best first")
+    return make_table(columns, rows, title="candidates, best first")
 
 
 def _find(

@@ -76,7 +76,7 @@ class PlacementTimer:
     def cells(self, placement: Placement) -> Placement:
         """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
         if not (self._cluster >= 0).any():
-            raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
+            raise DesignError(f"{self._name}: the cells are not clustered; use full=true, which places them")
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
     def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
@@ -85,7 +85,7 @@ class PlacementTimer:
         notes = ["cells are timed in their clusters; full=true places them first"] if in_clusters else []
         notes += found.notices
         notes.append(
-            f"wires are priced as if repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
+            f"wires are assumed to be repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
             f"capacitance: {wires.source})"
         )
         for note in notes:

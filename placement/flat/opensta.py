@@ -113,7 +113,7 @@ class OpenSta:
         median = float(np.median(apart)) if apart else 0.0
         notices: tuple[str, ...] = ()
         if passed_over:
-            notices = (f"OpenSTA passed over commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
+            notices = (f"OpenSTA skipped commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
         return OpenStaTiming(slack, estimate, len(apart), median, seconds, notices)
 
     def pin_names(self) -> list[str]:

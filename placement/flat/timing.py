@@ -124,7 +124,7 @@ class TimingEvaluator:
             notices.append(f"combinational loops are cut at {facts['cut_edges']:,} arcs: {pins}")
         for key, what in (("undriven_nets", "have no driver"), ("multiply_driven_nets", "have several drivers")):
             if facts[key]:
-                notices.append(f"{facts[key]:,} nets {what}: paths through them are not timed as they are")
+                notices.append(f"{facts[key]:,} nets {what}: the timing of paths through them is not exact")
         return notices
 
     def places(self, placement: Placement, pins: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
@@ -177,9 +177,9 @@ class TimingEvaluator:
         present = [(name, groups == number) for number, name in enumerate(GROUPS) if (groups == number).any()]
         notices = list(self.notices)
         if not len(slack):
-            raise DesignError(f"{self.flat.name}: no constrained path ends anywhere: there is no slack")
+            raise DesignError(f"{self.flat.name}: no endpoint is constrained, so there is no slack")
         if not found["has_settled"]:
-            notices.append("latches lend time to each other in a circle: their slack is that of ten rounds")
+            notices.append("latches borrow time from each other in a loop: their slack is that of ten rounds")
         return TimingEstimate(
             total=group_slack(slack),
             groups={name: group_slack(slack[members]) for name, members in present},

@@ -185,11 +185,11 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
         notices.append(
             f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
-            "of which macros take half"
+            "half of them blocked by macros"
         )
         return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
-        notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
+        notices.append(f"no OBS in LEF: macros are assumed to block the lowest {_BLOCKED_LAYERS} layers")
     horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
     taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
     return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
@@ -202,7 +202,7 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     if design.technology.layers:
         usable = [layer for layer in design.technology.layers if layer.direction in directed]
         notices += [
-            f"layer {layer.name!r} has no DIRECTION in its LEF file: it does not count for the routing capacity"
+            f"layer {layer.name!r} has no DIRECTION in its LEF file: it is ignored in the routing capacity"
             for layer in design.technology.layers
             if layer.direction is LayerDirection.NONE
         ]
@@ -211,7 +211,7 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
-            f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
+            f"no LEF file gives the layers' directions: they are assumed to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
 

@@ -31,20 +31,18 @@ def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float,
     width, height = (0.0 if one is None else round(one.pitch + one.width, 6) for one in chosen)
     if not (width or height) or not len(flat.netlist.hard):
         return (0.0, 0.0), []
-    whose = ", ".join(
-        f"{one.layer} {one.pitch:g} µm from strap to strap of a net, {one.width:g} µm wide" for one in chosen if one
-    )
+    whose = ", ".join(f"{one.layer} {one.pitch:g} µm pitch per net, {one.width:g} µm wide" for one in chosen if one)
     sizes = [f"{size:g} µm {way}" for size, way in ((width, "across"), (height, "up")) if size]
     rule = f"channels of {' and '.join(sizes)}"
     reason = _reason_against(flat, halo, (width, height))
     if reason:
         return (0.0, 0.0), [
-            f"no channel rule: for the power straps ({whose}) it would be {rule}, but {reason}; "
-            f"--channel {width:g},{height:g} sets it"
+            f"no channel rule: the power straps ({whose}) require {rule}, but {reason}; "
+            f"--channel {width:g},{height:g} sets the rule"
         ]
     return (width, height), [
         f"macros abut or leave {rule}, so that each gap has a power strap of every supply ({whose}); "
-        "--channel sets other widths, and --channel 0 no rule"
+        "--channel changes the widths, and --channel 0 removes the rule"
     ]
 
 
@@ -57,9 +55,9 @@ def _reason_against(flat: FlatDesign, halo: np.ndarray, channel: tuple[float, fl
     netlist, core, hard = flat.netlist, flat.floorplan.core, flat.netlist.hard
     sides = np.stack([netlist.width[hard], netlist.height[hard]], axis=1)
     if (np.array(channel) > _WIDEST * np.median(sides)).any():
-        return "that is wide for these macros"
+        return "that is too wide for these macros"
     if (sides + channel).prod(axis=1).sum() > _MOST_COVERED * core.area:
-        return "the core has no whitespace for it"
+        return "the core has too little whitespace"
     placement = flat.placement
     placed = hard[placement.placed[hard]]
     boxes = netlist.boxes(placement, placed)

@@ -164,7 +164,7 @@ class Constraints:
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise DesignError(f"region {twice!r} is there twice: give every region another name")
+            raise DesignError(f"region {twice!r} appears twice: give every region a different name")
         for field in ("port_keepout", "spacing"):
             if not 0 <= getattr(self, field) <= LARGEST:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 µm and at most {LARGEST:g}")

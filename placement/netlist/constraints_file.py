@@ -75,7 +75,7 @@ def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) ->
     except json.JSONDecodeError as error:
         raise DesignError.at(path, error.lineno, f"no JSON: {error.msg}") from None
     except RecursionError:
-        raise DesignError(f"{path}: no constraints: lists within lists without end") from None
+        raise DesignError(f"{path}: not a constraints file: lists are nested too deeply") from None
     except DesignError as error:
         line = _line_of(text, error.quoted if isinstance(error, _Wrong) else "")
         raise (DesignError(f"{path}: {error}") if line is None else DesignError.at(path, line, str(error))) from None
@@ -133,7 +133,7 @@ def _region(values: Any, names: Mapping[str, int]) -> Region:
     _check_keys(_object("regions", values), _REGION_KEYS, "a region")
     name, exclusive = values.get("name"), values.get("exclusive", False)
     if not isinstance(name, str) or not name:
-        raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
+        raise _Wrong(f"regions: the name {name!r} must be a string", "regions")
     nodes = _members(f"region {name!r}", name, values, names)
     if not isinstance(exclusive, bool):
         raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
@@ -146,7 +146,7 @@ def _members(what: str, quoted: str, values: Any, names: Mapping[str, int]) -> n
     nodes: list[int] = []
     for pattern in _list(quoted, values.get("macros", [])):
         if not isinstance(pattern, str):
-            raise _Wrong(f"{what}: the macro {pattern!r} must be a text", quoted)
+            raise _Wrong(f"{what}: the macro {pattern!r} must be a string", quoted)
         nodes += matching(names, pattern, what)
     return np.unique(np.array(nodes, dtype=np.int32))
 

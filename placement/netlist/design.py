@@ -160,7 +160,7 @@ class Netlist:
         _check_indices("net_pins", self.net_pins, pins)
         starts = self.net_start
         if starts[0] != 0 or starts[-1] != len(self.net_pins) or (np.diff(starts) < 1).any():
-            raise DesignError("net_start: must rise from 0 to the number of net pins, each net having a driver")
+            raise DesignError("net_start: must increase from 0 to the number of net pins, each net having a driver")
 
     def __repr__(self) -> str:
         return f"Netlist({_counted(self)}, {self.num_pins:,} pins)"
@@ -387,11 +387,11 @@ class Design:
             raise DesignError(f"constraints of {len(constraints.halo)} nodes for a netlist of {netlist.num_nodes}")
         nowhere = netlist.hard[constraints.orientations[netlist.hard] == 0]
         if len(nowhere):
-            raise DesignError(f"macro {netlist.names[nowhere[0]]!r} is allowed no orientation")
+            raise DesignError(f"macro {netlist.names[nowhere[0]]!r} has no allowed orientation")
         for region in constraints.regions:
             other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
             if len(other):
-                raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
+                raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is not a hard macro")
 
     def __repr__(self) -> str:
         canvas = f"{self.canvas.width:g} × {self.canvas.height:g} µm, {self.canvas.columns} × {self.canvas.rows} gcells"

@@ -191,7 +191,7 @@ def export_placement(
     notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
-        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as your files have them")
+        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as in your files")
     return Exported(data, len(export.locations), tuple(notes))
 
 

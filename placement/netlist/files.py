@@ -144,7 +144,7 @@ def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
     """
     path, rejected = Path(file), f"{key}={file}: cannot be written"
     if os.path.isdir(path):
-        raise DesignError(f"{rejected}: a folder is there, where a file is to be")
+        raise DesignError(f"{rejected}: is a folder, but must be a file")
     if not os.path.lexists(path.parent):
         raise DesignError(f"{rejected}: there is no folder {path.parent}")
     _check_takes_files(path.parent, rejected)
@@ -152,11 +152,11 @@ def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
 
 def _check_takes_files(folder: Path, rejected: str) -> None:
     if not os.path.isdir(folder):
-        raise DesignError(f"{rejected}: {folder} is a file, where a folder is to be")
+        raise DesignError(f"{rejected}: {folder} is a file, but must be a folder")
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise DesignError(f"{rejected}: {folder} takes no files ({error.strerror or error})") from None
+        raise DesignError(f"{rejected}: {folder} is not writable ({error.strerror or error})") from None
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

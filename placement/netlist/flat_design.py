@@ -126,7 +126,7 @@ class FlatDesign:
             raise DesignError(f"port {self.netlist.names[ports[~self.placement.placed[ports]][0]]!r} has no position")
         wrong = {array.node for array in self.arrays} - set(self.netlist.hard.tolist())
         if wrong:
-            raise DesignError(f"node number {min(wrong)} represents an array but is no hard macro")
+            raise DesignError(f"node number {min(wrong)} represents an array but is not a hard macro")
 
     @functools.cached_property
     def cells(self) -> np.ndarray:
@@ -164,7 +164,7 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     netlist, plan = design.netlist, design.floorplan
     broken = next((name for name in netlist.names if "\n" in name), None)
     if broken is not None:
-        raise DesignError(f"node {broken!r}: a name must not hold a line break")
+        raise DesignError(f"node {broken!r}: a name must not contain a line break")
     arrays: dict[str, np.ndarray] = {
         "names": _bytes("\n".join(netlist.names)),
         "header": _bytes(json.dumps(_header(design), default=lambda direction: direction.value)),

@@ -32,7 +32,7 @@ def tall_cells(design: FlatDesign) -> str:
     master = design.technology.masters[masters[0]]
     return (
         f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {master.name!r} "
-        f"of {master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
+        f"of {master.width:g} × {master.height:g} µm): set CLASS BLOCK in the LEF of those that are macros"
     )
 
 
@@ -46,7 +46,7 @@ def _without_shapes(design: FlatDesign) -> str:
     ]
     if not pins:
         return ""
-    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are taken to sit in the middle"
+    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are assumed to be in the middle"
 
 
 def _beyond_die(design: FlatDesign) -> str:
@@ -57,9 +57,7 @@ def _beyond_die(design: FlatDesign) -> str:
     if not beyond.any():
         return ""
     first = design.netlist.names[ports[beyond][0]]
-    return (
-        f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they stay where the file has them"
-    )
+    return f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they keep their positions"
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
@@ -82,7 +80,7 @@ def _overlapping(design: FlatDesign) -> str:
     if not len(pairs):
         return ""
     one, other = (names[node] for node in fixed[pairs[0]].tolist())
-    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay"
+    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay in place"
 
 
 def _beyond_core(design: FlatDesign) -> str:
@@ -92,7 +90,7 @@ def _beyond_core(design: FlatDesign) -> str:
     if not len(beyond):
         return ""
     first = design.netlist.names[beyond[0]]
-    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay"
+    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay in place"
 
 
 def _without_rows(design: FlatDesign) -> str:
@@ -115,6 +113,6 @@ def _without_rows(design: FlatDesign) -> str:
     if share >= COVERED:
         return ""
     return (
-        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may be "
-        "placed on the rest, too, unless --blockage keeps them off"
+        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may also "
+        "be placed on the rest, unless --blockage excludes it"
     )

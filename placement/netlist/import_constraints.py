@@ -139,7 +139,7 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -
     if settings.halo_pins:
         halo = np.where(_sides_with_pins(flat), halo, 0.0)
         bare = int((~halo.any(axis=1))[netlist.hard].sum())
-        notices.append(f"halos are kept on the sides with pins only; {bare} macros have none")
+        notices.append(f"halos are kept only on sides with pins; {bare} macros have none")
     return np.where((netlist.kind == NodeKind.HARD)[:, None], halo, 0.0)
 
 
@@ -171,8 +171,8 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
     if missing <= _MISSING * core.area:
         return []
     return [
-        f"{missing / core.area:.1%} of the core has no rows, as where rows were cut around macros: wherever macros are "
-        "moved, no cell is placed there until the rows are made anew"
+        f"{missing / core.area:.1%} of the core has no rows, perhaps because rows were cut around macros: no cells are "
+        "placed there until the rows are created again"
     ]
 
 
@@ -192,7 +192,7 @@ def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, n
         return 0.0
     spacing = spacing_for_cells(flat, halo)
     if spacing:
-        why = "for the rows between their halos to be connected" if halo.any() else "for cells to fit between them"
+        why = "so that the rows between their halos are connected" if halo.any() else "so that cells fit between them"
         notices.append(f"searches keep macros {spacing:g} µm apart, {why}, unless anneal.spacing is given")
     return spacing
 
@@ -202,7 +202,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
     shapes, left_out = [np.zeros((0, 4))], Counter[str]()
     for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
+            left_out["routing blockages are ignored: they do not reduce the routing capacity"] += 1
         elif blockage.is_soft or blockage.density is not None:
             left_out[_about_cells(blockage)] += 1
         elif blockage.node < 0:
@@ -210,7 +210,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
         elif fixed[blockage.node]:
             shapes.append(_around_component(flat, blockage))
         else:
-            left_out["placement blockages of components are left out: they move with their component"] += 1
+            left_out["placement blockages of components are ignored: they move with the component"] += 1
     notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
@@ -219,12 +219,11 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
 def _about_cells(blockage: Blockage) -> str:
     """Describes the treatment of a soft or partial placement blockage."""
     if blockage.node >= 0:
-        return "soft or partial placement blockages of components are left out: they stop cells, not macros"
+        return "soft or partial placement blockages of components are ignored: they apply to cells, not to macros"
     if blockage.density is None:
-        return "soft placement blockages stop no macros; a full evaluation places no cell there"
-    return (
-        f"partial placement blockages stop no macros; a full evaluation lets cells cover {blockage.density:.0%} of them"
-    )
+        return "soft placement blockages do not apply to macros; a full evaluation places no cells there"
+    share = f"{blockage.density:.0%}"
+    return f"partial placement blockages do not apply to macros; a full evaluation lets cells cover {share} of them"
 
 
 def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
@@ -234,13 +233,15 @@ def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
     cells = np.intersect1d(np.flatnonzero(is_fixed), netlist.pin_node)
     physical = int(is_fixed.sum()) - len(cells)
     if physical:
-        notices.append(f"{physical:,} fixed cells on no net (taps, fillers) are no obstacle to macros")
+        notices.append(f"{physical:,} fixed cells without a net (taps, fillers) are not obstacles to macros")
     width, height = netlist.sides(placement.orientation)
     half = np.stack((width[cells], height[cells]), axis=1) / 2
     centres = np.stack((placement.x[cells], placement.y[cells]), axis=1)
     boxes = merged_in_line(_on_canvas(np.concatenate((centres - half, centres + half), axis=1), flat.floorplan.core))
     if len(boxes) > MOST_OBSTACLES:
-        notices.append(f"{len(cells):,} fixed cells on nets are no obstacle to macros: at most {MOST_OBSTACLES:,} are")
+        notices.append(
+            f"{len(cells):,} fixed cells on nets are not obstacles to macros: at most {MOST_OBSTACLES:,} are"
+        )
         return boxes[:0]
     if len(cells):
         notices.append(f"macros keep off {len(cells):,} fixed cells on nets")
@@ -282,18 +283,18 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
         if region.is_guide:
             notices.append(_about_guide(flat, region, macros))
         elif not len(macros) and not region.is_exclusive:
-            notices.append(f"region {region.name!r} is left out: no macro belongs to it")
+            notices.append(f"region {region.name!r} is ignored: no macro belongs to it")
         elif len(rectangles):
             found.append(dataclasses.replace(region, rectangles=rectangles, nodes=macros))
         elif len(macros):
             name = flat.netlist.names[macros[0]]
-            raise DesignError(f"region {region.name!r} lies outside of the core, so its macro {name!r} has no place")
+            raise DesignError(f"region {region.name!r} is outside the core, so its macro {name!r} has no place")
     return found
 
 
 def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
     """Describes the treatment of a guide (DEF REGION of TYPE GUIDE), a preference that the user may make binding."""
-    said = f"region {region.name!r} is left out: a guide is not binding"
+    said = f"region {region.name!r} is ignored: a guide is only a preference"
     if not len(macros):
         return said
     some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())

@@ -96,7 +96,7 @@ class ChipFiles:
                 self.verilog and not (self.def_ and self.lef),
                 "verilog needs a floorplan and the sizes of its masters: give def and lef, too",
             ),
-            (self.sdc and not self.liberty, "sdc constrains timing, which liberty gives: give liberty, too"),
+            (self.sdc and not self.liberty, "sdc needs liberty: give liberty, too"),
             (
                 self.liberty and (self.bookshelf or self.protobuf),
                 "liberty needs a netlist with the cells' pins, which bookshelf and protobuf do not have: give lef and "
@@ -280,9 +280,7 @@ def import_flat(
     chosen = settings or ImportSettings()
     if not len(flat.netlist.hard):
         reason = tall_cells(flat)
-        raise DesignError(
-            f"design {flat.name!r} has no macro: nothing is to be placed" + (f"; {reason}" if reason else "")
-        )
+        raise DesignError(f"design {flat.name!r} has no macros to place" + (f"; {reason}" if reason else ""))
     kept, left_out = constraints_of(flat, chosen.constraints)
     _check_sizes(flat, kept)
     with phase("grid and routing capacity"):
@@ -298,7 +296,7 @@ def import_flat(
     violated = check_constraints(on_canvas)
     at, not_placed = flat, tuple[str, ...]()
     if not flat.netlist.num_nets:
-        not_placed = ("no net joins two pins: a search is by the areas of macros alone",)
+        not_placed = ("no net has two pins: a search considers only the areas of macros",)
     elif place is not None and chosen.clustering.use_positions and not _is_placed(flat):
         with phase("placing cells and macros"):
             try:
@@ -311,7 +309,7 @@ def import_flat(
         design, dropped = clustered_design(flat, clustering, canvas)
         design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
     hard = flat.netlist.hard
-    fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
+    fixed = f"all {len(hard)} macros are fixed: there is nothing to place, unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
     notices = (*flat.notices, *left_out, *own, *unordered, *scattered, *violated, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)

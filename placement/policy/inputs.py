@@ -102,7 +102,7 @@ def _electrostatic_positions(design: Design) -> np.ndarray:
 def _graph_inputs(design: Design) -> GraphInputs:
     if not len(design.placing_order):
         raise DesignError(
-            f"design {design.name!r} has no movable hard macro: nothing is to be placed (import --free-macros frees "
+            f"design {design.name!r} has no movable hard macro: there is nothing to place (import --free-macros frees "
             "macros that the files fix)"
         )
     graph = graph_arrays(design)

@@ -85,7 +85,7 @@ class EpisodeSchedule:
             ready = self._changed.wait_for(lambda: self._closed or self._may_begin(), timeout)
             name = threading.current_thread().name
             if self._closed:
-                raise ScheduleClosed(f"{name} begins no more episodes: the run is ending")
+                raise ScheduleClosed(f"{name} starts no more episodes: the run is ending")
             iteration = self._begun // self._per_iteration
             if not ready:
                 raise TimeoutError(

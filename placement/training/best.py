@@ -170,7 +170,7 @@ class BestTracker:
                 _, placement = read_placement(path, design.netlist)
                 costs = compute_costs(design, placement, weights=self.weights)
             except DesignError as error:
-                _log.warning("%s is not taken as the best placement so far: %s", path, error)
+                _log.warning("%s is not accepted as the best placement so far: %s", path, error)
                 continue
             self.report(index, costs, placement, origin=f"{path.name} of the interrupted run")
 

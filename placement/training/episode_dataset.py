@@ -84,5 +84,5 @@ def read_episodes(folder: FilePath) -> EpisodeDataset:
     except (OSError, ValueError, KeyError, TypeError, ConfigError, MalformedEpisode) as error:
         if isinstance(error, DesignError):
             raise
-        raise DesignError(f"{root}: is no data set of episodes: {error}") from None
+        raise DesignError(f"{root}: is not a data set of episodes: {error}") from None
     return EpisodeDataset(design, env, episodes, about["origin"])

@@ -185,7 +185,7 @@ def test_designs_that_are_missing_are_named_and_the_others_run(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     words = ["designs=nvdla,ct_ariane", "placers=[]", "seeds=1", f"out={tmp_path / 'out'}", "plots=false"]
     assert main(["benchmark", "public", *words, "--commands", COPY]) == 0
-    assert "left out: ct_ariane: is missing; macro-placement fetch ct_ariane" in capsys.readouterr().out
+    assert "skipped: ct_ariane: is missing; macro-placement fetch ct_ariane" in capsys.readouterr().out
     assert (tmp_path / "out/copy@60/nvdla/seed0.json").is_file()
 
 
@@ -264,7 +264,7 @@ def test_the_page_is_written_from_results_of_many_folders(smoke: Path, tmp_path:
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "seed0.json").write_text("{}")
     assert main(["benchmark", "page", str(tmp_path)]) == 2
-    assert "seed0.json: is no result of a benchmark: it has no schema, suite" in capsys.readouterr().err
+    assert "seed0.json: not a benchmark result: it has no schema, suite" in capsys.readouterr().err
 
 
 def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,9 +299,9 @@ def test_results_of_public_designs_that_are_not_here_are_left_out(
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
     assert (
-        "left out: nvdla: was scored on other content than that of the design here" in told
+        "skipped: nvdla: was scored on other content than that of the design here" in told
         and "0 placements checked" in told
     )
     shutil.rmtree(own)
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
-    assert "left out: nvdla: is missing; import it" in capsys.readouterr().out
+    assert "skipped: nvdla: is missing; import it" in capsys.readouterr().out

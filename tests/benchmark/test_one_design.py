@@ -58,7 +58,7 @@ def test_placers_and_placements_in_one_table(tmp_path: Path, capsys: pytest.Capt
     heading, _, *lines = (line for line in told[told.index(" placer") :].splitlines())
     assert heading.split()[1:] == ["copy@60", "initial", "supplied", "the", "best"]
     scores = [line.strip().partition("  ")[0] for line in lines]
-    assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the least"]
+    assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the minimum"]
     design, best = load("toy6"), load("toy6", TOY / "optimum.plc")
     found = result_of(tmp_path, "the-best")
     assert found["scores"]["chip_cost"] == cost(design, best.initial).total

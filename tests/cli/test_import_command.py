@@ -209,7 +209,7 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
     notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
-    assert "d.wts: 1 weights are not of nets: they are passed over" in notices
+    assert "d.wts: 1 weights are not for nets: they are skipped" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
@@ -392,10 +392,10 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{folder}", "--out", "x"], "the macros of chip have no locations yet"),
+        (["{folder}", "--out", "x"], "the macros of chip are unplaced"),
         (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
-        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: exists"),
+        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: already exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
         (["toy6", "--format", "openroad", "--out", "x"], "has no flat netlist (flat.npz)"),
@@ -459,7 +459,7 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
 
 def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
     assert run("search", f"design={folder}", "method=refine", "moves=2000", f"out={tmp_path / 'found'}") == 0
-    assert "the macros of chip have no locations: the search begins with its own" in capsys.readouterr().out
+    assert "the macros of chip are unplaced: the search uses its own" in capsys.readouterr().out
     assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
 
 

@@ -143,7 +143,7 @@ def test_arguments_of_train_as_hydra_takes_them():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "there is no command 'fly'; there are train, evaluate"),
+        (["fly"], "there is no command 'fly'; the commands are train, evaluate"),
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
         (

@@ -76,7 +76,7 @@ def test_a_search_says_that_the_designs_placement_is_not_refined() -> None:
     console = Console(file=io.StringIO(), width=200)
     design, starts, name = searching._starts(SearchConfig(design="toy6"), console)
     assert (design.name, starts, name) == ("toy6", [], "own")
-    assert "method=refine improves the placement of the design" in console.file.getvalue()
+    assert "method=refine improves the design's placement" in console.file.getvalue()
 
 
 def test_a_search_says_that_no_macro_can_move(monkeypatch: pytest.MonkeyPatch) -> None:

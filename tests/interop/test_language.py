@@ -189,14 +189,14 @@ PASSED = {
     "tracks of no layer": (before("COMPONENTS", "TRACKS X 5 DO 9 STEP 200 ;\n"), "1 TRACKS without a LAYER.*: X"),
     "region of no name": (
         before("END DESIGN", section("GROUPS", ["g m0 + REGION r"])),
-        r"chip\.def:\d+: 1 regions that do not exist, so that none is kept to: r of group g",
+        r"chip\.def:\d+: 1 regions that do not exist, which are ignored: r of group g",
     ),
     "group of nobody": (
         before("END DESIGN", section("REGIONS", ["r ( 0 0 ) ( 9 9 )"]) + section("GROUPS", ["g m7 x* m0 + REGION r"])),
-        r"chip\.def:\d+: 2 names in groups that no component has: m7 in g, x\* in g",
+        r"chip\.def:\d+: 2 names in groups that match no component: m7 in g, x\* in g",
     ),
     "no tracks": (before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"), "1 TRACKS without a count or step"),
-    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ times no space is before ';'"),
+    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ missing spaces before ';'"),
 }
 
 

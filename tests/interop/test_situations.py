@@ -125,9 +125,9 @@ SITUATIONS = {
         lambda: Chip(core=(100, 30), macros=many(6)), "6 macros take 3600 µm², more than the 3000 µm² .* enlarge"
     ),
     "one macro": Situation(lambda: Chip(macros=many(1))),
-    "no macro": Situation(lambda: Chip(macros={}), "design 'top' has no macro: nothing is to be placed"),
+    "no macro": Situation(lambda: Chip(macros={}), "design 'top' has no macros to place"),
     "macros without CLASS BLOCK": Situation(
-        lambda: Chip(masters=master("RAM", 20, 30, "CLASS CORE ;")), "no macro.*first 'RAM' of .*must say CLASS BLOCK"
+        lambda: Chip(masters=master("RAM", 20, 30, "CLASS CORE ;")), "no macro.*first 'RAM' of .*set CLASS BLOCK"
     ),
     "all fixed": Situation(lambda: Chip(macros=fixed((10, 10), (60, 50))), movable=0),
     "fixed partly outside": Situation(lambda: chained(Chip(), fixed((-10, 40), (90, 90), (45, -29)))),
@@ -140,9 +140,7 @@ SITUATIONS = {
     ),
     "fixed, freed": Situation(lambda: Chip(macros=fixed((-10, -10), (0, 0), (5, 5))), free_macros=True, movable=3),
     "macros without nets": Situation(lambda: chained(Chip(), many(4))),
-    "no nets at all": Situation(
-        lambda: Chip(nets={}), "the file has no nets.*write it again once the netlist is loaded"
-    ),
+    "no nets at all": Situation(lambda: Chip(nets={}), "the file has no nets.*write it again with the netlist loaded"),
     "rectilinear die and core": Situation(lambda: Chip(die=L_SHAPE, rows=WIDE, macros=many(4))),
     "core of two pieces": Situation(lambda: Chip(rows=ISLANDS, macros=many(6))),
     "exactly one place": Situation(

@@ -123,7 +123,7 @@ def test_macros_of_the_floorplan_keep_their_places(tmp_path: Path) -> None:
     assert flat.placement.fixed[ram] and (flat.placement.x[ram], flat.placement.y[ram]) == (20, 35)
     assert any("tap" in notice for notice in flat.notices)
     assert sorted(map(sorted, ends(flat))) == sorted(map(sorted, EXPECTED))
-    with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that the netlist does not have: other"):
+    with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that are not in the netlist: other"):
         read(tmp_path, text=floorplan({"other": "BANK"}))
 
 

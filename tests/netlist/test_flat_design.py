@@ -76,7 +76,7 @@ def test_other_files_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
 def test_line_breaks_in_names_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
     names = ("a\nb", *chip.netlist.names[1:])
     broken = dataclasses.replace(chip, netlist=dataclasses.replace(chip.netlist, names=names))
-    with pytest.raises(DesignError, match="must not hold a line break"):
+    with pytest.raises(DesignError, match="must not contain a line break"):
         write_flat(tmp_path / "flat.npz", broken)
 
 

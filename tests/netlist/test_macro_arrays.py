@@ -239,7 +239,7 @@ def test_the_file_keeps_them(flat: FlatDesign, tmp_path: Path) -> None:
     for one, other in zip(again.arrays, design.arrays, strict=True):
         for field in dataclasses.fields(MacroArray):
             assert np.array_equal(getattr(one, field.name), getattr(other, field.name))
-    with pytest.raises(DesignError, match="node number 3 represents an array but is no hard macro"):
+    with pytest.raises(DesignError, match="node number 3 represents an array but is not a hard macro"):
         dataclasses.replace(design, arrays=(dataclasses.replace(design.arrays[0], node=3),))
 
 

@@ -138,7 +138,7 @@ def test_a_design_whose_macros_are_fixed_says_so(tmp_path: Path) -> None:
     chip.write_text(text)
     flat = read_lef_def([lef], chip)[0]
     imported = import_flat(flat, ImportSettings(columns=10, rows=10, clustering=FEW))
-    assert "all 3 macros are fixed: nothing is left to place unless they are freed" in imported.notices
+    assert "all 3 macros are fixed: there is nothing to place, unless they are freed" in imported.notices
     freed = dataclasses.replace(flat.placement, fixed=flat.placement.fixed & (flat.netlist.kind != NodeKind.HARD))
     imported = import_flat(
         dataclasses.replace(flat, placement=freed), ImportSettings(columns=10, rows=10, clustering=FEW)

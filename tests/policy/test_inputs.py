@@ -60,7 +60,7 @@ def test_the_description_shows_the_graph_that_the_policy_sees(seed: int) -> None
 
 def test_a_design_with_nothing_to_place_is_refused() -> None:
     design = build("fixed", square_canvas(), [Node("m", NodeKind.HARD, 25.0, 25.0, 5.0, 5.0, fixed=True)], [])
-    with pytest.raises(ValueError, match="nothing is to be placed"):
+    with pytest.raises(ValueError, match="there is nothing to place"):
         graph_inputs(design)
 
 

@@ -97,7 +97,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
-    notices = [f"{loose:,} cells on no net (fillers, taps, spares) are in no cluster"] if loose else []
+    notices = [f"{loose:,} cells without a net (fillers, taps, spares) are not clustered"] if loose else []
     return Clustering(cluster.astype(np.int32), len(numbers), chosen, placed, tuple(notices))
 
 

@@ -49,9 +49,7 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
         if others:
             builder.net(weight, own, others)
     design = Design(flat.name, builder.build(), canvas, initial=_placement(flat, clustering, kept))
-    left_out = (
-        f"{places.without_driver:,} nets are left out: each of their pins drives another net, and a pin drives one"
-    )
+    left_out = f"{places.without_driver:,} nets are ignored: all of their pins already drive another net"
     return design, (left_out,) if places.without_driver else ()
 
 

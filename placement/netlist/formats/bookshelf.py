@@ -141,7 +141,7 @@ class _Files:
         of = {suffix: _File(file) for suffix, file in named.items() if suffix in _SUFFIXES}
         self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
         if others := [file.name for suffix, file in named.items() if suffix not in _SUFFIXES]:
-            self.notices.append(f"{aux.path}: {', '.join(others)} say nothing about places: they are passed over")
+            self.notices.append(f"{aux.path}: {', '.join(others)} contain no positions: they are skipped")
         self.positions_data = of["pl"].data if "pl" in of else None
         self.rows: list[tuple[float, ...]] = []
         self.read_nodes(of["nodes"])
@@ -244,7 +244,7 @@ class _Files:
                 raise file.error(f"the weight of net {words[0]!r} is {weight:g}; must be at least 0")
             self.net_weight[index[words[0]]] = weight
         if others:
-            self.notices.append(f"{file.path}: {others:,} weights are not of nets: they are passed over")
+            self.notices.append(f"{file.path}: {others:,} weights are not for nets: they are skipped")
 
     def read_positions(self, file: _File) -> None:
         """Reads the `.pl` file: lower left corners, orientations, and fixed nodes."""
@@ -319,14 +319,14 @@ def _named(aux: _File) -> dict[str, Path]:
         for word in words[words.index(":") + 1 if ":" in words else 0 :]:
             name = Path(word)
             if name.is_absolute() or ".." in name.parts:
-                raise aux.error(f"{word!r} must be a file beside the .aux file")
+                raise aux.error(f"{word!r} must be in the folder of the .aux file")
             file = aux.path.parent / name
             zipped = file.with_name(file.name + ".gz")
             suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
             if file.is_file() or zipped.is_file():
                 found[suffix] = file if file.is_file() else zipped
             elif suffix in ("nodes", "nets"):
-                raise aux.error(f"{word!r} does not exist beside the .aux file")
+                raise aux.error(f"{word!r} does not exist in the folder of the .aux file")
     missing = [suffix for suffix in ("nodes", "nets") if suffix not in found]
     if missing:
         raise aux.error(f"the file names no {' and no '.join('.' + suffix for suffix in missing)} file")
@@ -338,11 +338,11 @@ def _row_height(files: _Files, notices: list[str]) -> float:
     cells = files.height[~files.terminal & (files.height > 0)]
     heights = np.array([row[3] for row in files.rows]) if files.rows else cells
     if not len(heights):
-        raise DesignError(f"{files.path}: no .scl file and no cell shows how high a row is")
+        raise DesignError(f"{files.path}: there is no .scl file, and no cell to derive the row height from")
     values, counts = np.unique(heights, return_counts=True)
     height = float(values[np.argmax(counts)])
     if not files.rows:
-        notices.append(f"rows are taken to be {height:g} high, as most cells are")
+        notices.append(f"rows are assumed to be {height:g} high, as most cells are")
     return height
 
 
@@ -357,7 +357,7 @@ def _netlist(files: _Files, kind: np.ndarray, notices: list[str]) -> Netlist:
     order = order[degree[net[order]] >= 2]
     used = degree >= 2
     if not used.all():
-        notices.append(f"{int((~used).sum()):,} nets that join fewer than two pins are left out")
+        notices.append(f"{int((~used).sum()):,} nets with fewer than two pins are ignored")
     pin_node = files.pin_node[order]
     # A port is a point at the centre of its shape.
     return Netlist(
@@ -385,11 +385,11 @@ def _rows(files: _Files, netlist: Netlist, height: float, notices: list[str]) ->
     around = files.fixed_box()
     if around is not None and (around[2] - around[0]) * (around[3] - around[1]) * 0.95 > area:
         box = Rectangle(*around)
-        notices.append("the core is taken to be the box around the fixed nodes")
+        notices.append("the core is assumed to be the box around the fixed nodes")
     else:
         side = height * np.ceil(np.sqrt(area / _UTILIZATION) / height)
         box = Rectangle(0.0, 0.0, side, side)
-        notices.append(f"the core is taken to be a square that nodes cover to {_UTILIZATION:.0%}")
+        notices.append(f"the core is assumed to be a square that nodes cover to {_UTILIZATION:.0%}")
     count = max(1, int(box.height / height))
     rows = Rows.filling(box, height, count, site_width=1.0)
     return rows, Rectangle(box.x_low, box.y_low, box.x_high, box.y_low + count * height)

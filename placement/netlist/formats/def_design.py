@@ -59,9 +59,8 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
     """Builds the flat design of a DEF file and its masters; raises DesignError like `read_lef_def`."""
     if not (file.nets.component >= 0).any():
         raise DesignError(
-            f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
-            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as Verilog "
-            "or as a flat protobuf beside it"
+            f"{file.path}: the file has no nets; write it again with the netlist loaded (OpenROAD: write_def after "
+            "link_design; Innovus: defOut -netlist), or also give the netlist as Verilog or as a flat protobuf"
         )
     masters = _masters(file, technology)
     ports = np.flatnonzero(~np.isin(file.pins.use, SUPPLY))
@@ -177,7 +176,9 @@ def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, l
         if point is not None and (status[heap] == PlacementStatus.PLACED).any():
             status[heap] = PlacementStatus.UNPLACED
             where = f"({point[0] / file.units:g}, {point[1] / file.units:g})"
-            notices.append(f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} count as unplaced")
+            notices.append(
+                f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} are treated as unplaced"
+            )
     return status, notices
 
 
@@ -211,9 +212,9 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     is_block &= ~filler
     status, notices = placement_status(file, is_block)
     for chosen, rows, what in (
-        (without_pin, f"{_FILLER_ROWS} rows", "have no signal pin: they are cells"),
-        (without_net, "a row", "are on no net: they are cells"),
-        (is_low & ~filler, "a row", "are macros, though only one row high"),
+        (without_pin, f"{_FILLER_ROWS} rows", "have no signal pin: they are treated as cells"),
+        (without_net, "a row", "are on no net: they are treated as cells"),
+        (is_low & ~filler, "a row", "are treated as macros, although only one row high"),
     ):
         count = int(chosen.sum())
         notices += [f"{count:,} components of CLASS BLOCK, no higher than {rows}, {what}"] if count else []
@@ -229,7 +230,7 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     at = np.where((is_pad & beside)[:, None], edge, centre)
     x, y = (np.where(placed, column, 0.0) for column in at.T)
     if (is_pad & placed).any():
-        notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay where they are")
+        notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay in place")
     points = np.flatnonzero(is_point)
     point_x, point_y, located = x[points], y[points], placed[points]
     notices += place_missing(point_x, point_y, located, box=plan.die, what="pads and bumps")
@@ -286,9 +287,9 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     supplies, notices = int(is_supply.sum()), []
     lone = len(degree) - supplies - len(used)
     if supplies:
-        notices.append(f"{file.path}: {supplies:,} nets of power and ground are left out")
+        notices.append(f"{file.path}: {supplies:,} supply nets are ignored")
     if lone:
-        notices.append(f"{file.path}: {lone:,} nets that join fewer than two pins are left out")
+        notices.append(f"{file.path}: {lone:,} nets with fewer than two pins are ignored")
     return _Nets(
         pin_node=node[order].astype(np.int32),
         pin_dx=offset_x[order],
@@ -374,7 +375,7 @@ def port_places(
     if point is not None:
         heap = placed & (at == point).all(axis=1)
         placed &= ~heap
-        notices.append(f"{file.path}: {int(heap.sum()):,} pins at one point count as unplaced")
+        notices.append(f"{file.path}: {int(heap.sum()):,} pins at one point are treated as unplaced")
     return x, y, placed, notices + place_missing(x, y, placed, box=plan.die)
 
 
@@ -400,8 +401,8 @@ def passed_over(
     macros, cells = (
         _listed(file, np.flatnonzero((node_of < 0) & wanted), what)
         for what, wanted in (
-            (f"macros that the {whose} does not have", is_block),
-            (f"cells that the {whose} does not have are passed over", ~is_block),
+            (f"macros that are not in the {whose}", is_block),
+            (f"cells that are not in the {whose} are ignored", ~is_block),
         )
     )
     return macros, [listing(file.path, *finding) for finding in cells]

@@ -271,6 +271,6 @@ def _parsed(path: str | os.PathLike[str], data: bytes) -> tuple[bytes, dict[str,
         rejected = DesignError.at(path, int(line), message)
     spaced, count = _GLUED.subn(b" ;", data)
     try:
-        return spaced, _native.read_def(spaced), [f"{path}: {count:,} times no space is before ';': one is assumed"]
+        return spaced, _native.read_def(spaced), [f"{path}: {count:,} missing spaces before ';' are assumed"]
     except _native.ParseError:
         raise rejected from None

@@ -169,7 +169,7 @@ def _of_cells(file: DefFile, technology: Technology, notices: list[str]) -> np.n
         names = ", ".join(np.array(file.rows.sites, dtype=object)[pads].tolist())
         count = int(of_pads.sum())
         notices.append(
-            f"{file.path}: {count} rows of sites that are for pads or in no LEF file ({names}) are no part of the core"
+            f"{file.path}: {count} rows of sites that are for pads or in no LEF file ({names}) are not part of the core"
         )
     return ~of_pads
 
@@ -179,13 +179,13 @@ def _height_between(file: DefFile, site: str, y: np.ndarray, notices: list[str])
     gaps = np.diff(np.unique(y))
     if not len(gaps):
         raise DesignError(
-            f"{file.path}: site {site!r} is in no LEF file, and one row alone does not show its height: "
+            f"{file.path}: site {site!r} is in no LEF file, and a single row does not show its height: "
             "give the technology LEF"
         )
     values, counts = np.unique(gaps, return_counts=True)
     height = float(values[np.argmax(counts)]) / file.units
     notices.append(
-        f"{file.path}: site {site!r} is in no LEF file; rows are {height:g} µm apart, so that is taken for their height"
+        f"{file.path}: site {site!r} is in no LEF file; rows are {height:g} µm apart, so this is used as their height"
     )
     return height
 
@@ -217,7 +217,7 @@ def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[B
                 node=node,
             )
         )
-    what = "blockages of components that do not exist: they belong to none, and stay where they are"
+    what = "blockages of components that do not exist: they do not move"
     notices += [listing(file.path, what, len(missing), missing)] if missing else []
     return found
 
@@ -245,8 +245,8 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
         else:
             members[number[name]].append(component)
     for what, cases in (
-        ("regions that do not exist, so that none is kept to", unknown),
-        ("names in groups that no component has", strange),
+        ("regions that do not exist, which are ignored", unknown),
+        ("names in groups that match no component", strange),
     ):
         notices += [listing(file.path, what, len(cases), cases)] if cases else []
     low, high = np.minimum(areas.boxes[:, :2], areas.boxes[:, 2:]), np.maximum(areas.boxes[:, :2], areas.boxes[:, 2:])

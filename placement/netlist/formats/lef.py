@@ -206,22 +206,20 @@ class _FileReader:
     def end(self, name: str) -> None:
         """Handles the end of a library, after which another may follow, or of an unknown block."""
         if name.upper() != "LIBRARY" and name not in self.unknown_blocks:
-            raise self.words.error(f"END {name[:40]} ends nothing that begins before it")
+            raise self.words.error(f"END {name[:40]} matches no earlier statement")
 
     def pass_over(self, keyword: str) -> None:
         """Skips an unknown statement, or the first one of an unknown block; its other statements follow."""
         words = self.words
         if not self.is_lef:
-            raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
+            raise words.error(f"{keyword[:40]!r} is not a LEF statement")
         self.unknown_blocks |= {words.words[words.at - 1], *words.words[words.at : words.at + 1]}
         self.unknown[keyword[:40]] += 1
         words.statement()
 
     def about_unknown(self) -> list[str]:
         names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in self.unknown.items())
-        return (
-            [f"{self.words.path}: {self.unknown.total()} unknown statements are passed over: {names}"] if names else []
-        )
+        return [f"{self.words.path}: {self.unknown.total()} unknown statements are skipped: {names}"] if names else []
 
     def entry(self, keyword: str) -> None:
         words = self.words
@@ -411,7 +409,7 @@ class _MasterReader:
                 use = statement[0].upper()
         words.close(name, f"pin {name!r} of macro {self.name!r}")
         if name in self.pins and self.pins[name][1] in ("SIGNAL", "CLOCK"):
-            self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are joined")
+            self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are merged")
         *_, joined = self.pins.setdefault(name, (direction, use, {}))
         for layer, shapes in ports.items():
             self.pin_shapes.setdefault(layer, []).extend(shapes)
@@ -431,7 +429,7 @@ class _MasterReader:
             elif keyword in ("RECT", "POLYGON", "PATH"):
                 into.setdefault(layer, []).append(self.shape(keyword, statement, width))
             elif keyword not in ("VIA", "CLASS", "SPACING", "DESIGNRULEWIDTH", "EXCEPTPGNET"):
-                raise words.error(f"{keyword[:40]!r} is no shape of a PORT or OBS")
+                raise words.error(f"{keyword[:40]!r} is not a shape of a PORT or OBS")
 
     def shape(self, keyword: str, statement: list[str], width: float) -> np.ndarray:
         """The rectangles of one RECT, POLYGON or PATH, float64 [K, 4]."""

@@ -46,6 +46,6 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
         libraries.append(TimingLibrary(cells=tuple(found["cells"]), pins=tuple(found["pins"]), **columns))
     library, twice = merged(libraries)
     if twice:
-        what = "cells that several Liberty files define, of which the first counts"
+        what = "cells that several Liberty files define; the first definition is used"
         notices.append(listing(paths[0], what, len(twice), [(0, name) for name in twice[:SHOWN]]))
     return LibertyFiles(library, time_units[0], tuple(sources), tuple(notices))

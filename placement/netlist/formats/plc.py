@@ -194,7 +194,7 @@ class _Rows:
         index = int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else -1
         node = self.node_of.get(index)
         if node is None:
-            message = f"node index {text!r} is no port, macro or standard cell of the netlist"
+            message = f"node index {text!r} is not a port, macro or standard cell of the netlist"
             raise DesignError.at(self.path, line, message)
         if node in self.line_of:
             name, before = self.netlist.names[node], self.line_of[node]

@@ -102,7 +102,7 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
         check(f"macros whose {key} is not above 0", macros & ~is_soft & (side <= 0), side)
         check(f"cells or soft macros whose {key} is below 0", (cells | is_soft) & (side < 0), side)
     check("pins without a macro_name", pins & (nodes.macro < 0))
-    check("pins on nodes that are no macros", pins & (nodes.type[np.maximum(nodes.macro, 0)] != _MACRO))
+    check("pins on nodes that are not macros", pins & (nodes.type[np.maximum(nodes.macro, 0)] != _MACRO))
     check("nodes whose weight is below 0", (np.diff(nodes.start) > 0) & (nodes.weight < 0), nodes.weight)
 
 

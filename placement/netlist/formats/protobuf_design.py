@@ -124,7 +124,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     findings, notices = passed_over(file, node_of, blocks, "protobuf")
     has_macros = bool(np.isin(netlist.hard, node_of).any())
     if not has_macros:
-        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are not placed")
+        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are unplaced")
     has_ports = bool((port_of >= 0).any())
     if not has_ports and len(netlist.ports):
         notices.append(f"{file.path}: the file has none of the {len(netlist.ports)} ports")
@@ -154,7 +154,7 @@ def _placement(
             y[cells] = die.y_low + y[cells] * die.height / reach_y
             notices.append(
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
-                f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
+                f"{die.height:g} µm: cell positions are scaled to the die and are only a hint"
             )
     placed, fixed, components = cells.copy(), is_port.copy(), file.components
     known = node_of >= 0

@@ -112,7 +112,7 @@ def read_nodes(path: object, text: str) -> list[TextNode]:
         attributes = {attribute.key: _content(attribute.value) for attribute in node.attr}
         nodes.append(TextNode(path, text, at, node.name, list(node.input), attributes))
         if not node.name:
-            raise nodes[-1].error("a node behind this one has no name")
+            raise nodes[-1].error("a node after this one has no name")
         if len(attributes) < len(node.attr):
             raise nodes[-1].error(f"an attribute of node {node.name!r} is given twice")
     return nodes

@@ -135,7 +135,7 @@ class _Reader:
         def run(arguments: Sequence[Value], line: int) -> Value:
             given = _parsed(name, arguments)
             for option in given.unknown:
-                self.note("options that are not understood", line, f"{option} of {name}")
+                self.note("unsupported options", line, f"{option} of {name}")
             return command(given, line)
 
         return run
@@ -148,9 +148,7 @@ class _Reader:
 
     def constraints(self) -> TimingConstraints:
         for line, name in self.tcl.unknown:
-            what = (
-                "commands without effect on the estimate" if name in _NO_EFFECT else "commands that are not understood"
-            )
+            what = "commands without effect on the estimate" if name in _NO_EFFECT else "unsupported commands"
             self.note(what, line, name)
         clocks = []
         for clock in self.clocks.values():
@@ -202,7 +200,7 @@ class _Reader:
 
     def create_generated_clock(self, given: _Arguments, line: int) -> Value:
         if given.unknown:
-            self.note("generated clocks that are left out, because of an option", line, given.unknown[0])
+            self.note("generated clocks with an unsupported option, which are ignored", line, given.unknown[0])
             return ""
         sources = self.named(flat(given.rest), line, ("port", "pin"))
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
@@ -213,7 +211,7 @@ class _Reader:
         if not sources:
             return ""  # A pattern without a match has been noted.
         if master is None:
-            self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
+            self.note("generated clocks without a master clock, which are ignored; set -master_clock", line, name)
             return ""
         divisor, ratio = factors["-divide_by"], factors["-divide_by"] / factors["-multiply_by"]
         rise, fall, period = master.rise * ratio, master.fall * ratio, master.period * ratio
@@ -253,7 +251,7 @@ class _Reader:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
         if given.values:
-            self.note("options that are not understood", line, f"{next(iter(given.values))} of set_clock_uncertainty")
+            self.note("unsupported options", line, f"{next(iter(given.values))} of set_clock_uncertainty")
             return ""
         value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
         for clock in self.clocks_of(given.rest[1:], line):
@@ -302,7 +300,7 @@ class _Reader:
         if cycles != int(cycles) or cycles < 1:
             raise self.error(line, f"set_multicycle_path: {cycles:g} must be a whole number of at least 1")
         if "-start" in given.flags:
-            self.note("options that are not understood", line, "-start of set_multicycle_path")
+            self.note("unsupported options", line, "-start of set_multicycle_path")
         return self.set_exception(given, line, cycles=int(cycles))
 
     def set_exception(self, given: _Arguments, line: int, *, cycles: int) -> Value:
@@ -311,9 +309,7 @@ class _Reader:
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
         if through:
             command = "set_multicycle_path" if cycles else "set_false_path"
-            self.note(
-                "options that are not understood, whose exceptions are left out", line, f"{through[0]} of {command}"
-            )
+            self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {command}")
             return ""
         ends = []
         for side in ("-from", "-to"):
@@ -339,7 +335,7 @@ class _Reader:
         if time is not None:
             found = re.fullmatch(r"([\d.]*)(fs|ps|ns|us)", as_text(time))
             if found is None:
-                raise self.error(line, f"set_units: -time {as_text(time)!r} must be one as ns or 1ps")
+                raise self.error(line, f"set_units: -time {as_text(time)!r} must be a unit such as ns or 1ps")
             self.unit = float(found[1] or 1) * _TIME_UNITS[found[2]]
         return ""
 
@@ -357,7 +353,7 @@ class _Reader:
 
     def get(self, given: _Arguments, line: int, kind: Any) -> Value:
         for option in given.values:
-            self.note("options that are not understood", line, f"{option} of get_{kind}s")
+            self.note("unsupported options", line, f"{option} of get_{kind}s")
         return self.named(flat(given.rest), line, (kind,))
 
     def named(self, values: Sequence[Value], line: int, kinds: Sequence[Any]) -> list[Object]:
@@ -373,7 +369,7 @@ class _Reader:
             for pattern in str(value).split():
                 matched = next((match for kind in kinds if (match := self._matching(kind, pattern))), [])
                 if not matched:
-                    self.note("names that match nothing", line, pattern)
+                    self.note("names without a match", line, pattern)
                 found |= dict.fromkeys(matched)
         return list(found)
 

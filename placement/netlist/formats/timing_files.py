@@ -151,7 +151,7 @@ def _unknown(file: DefFile, of_master: np.ndarray) -> list[str]:
         return []
     first = [(0, file.components.masters[master]) for master in missing[:SHOWN].tolist()]
     return [
-        listing(file.path, "masters are in no Liberty file: no path begins, ends or passes there", len(missing), first)
+        listing(file.path, "masters are in no Liberty file: no path starts, ends or passes there", len(missing), first)
     ]
 
 
@@ -162,7 +162,7 @@ def _unknown_pins(file: DefFile, is_unknown: np.ndarray, component: np.ndarray, 
         f"{file.components.masters[master]}/{plain(file.nets.pins[one])}": None
         for master, one in set(zip(masters.tolist(), pin[is_unknown].tolist(), strict=True))
     }
-    what = "pins are unknown to the Liberty files, which have their cells: no path passes there"
+    what = "pins are missing from their cells in the Liberty files: no path passes there"
     first = [(0, name) for name in sorted(names)[:SHOWN]]
     return [listing(file.path, what, len(names), first)] if names else []
 
@@ -177,7 +177,7 @@ def _without_arcs(file: DefFile, library: TimingLibrary) -> list[str]:
     passes = np.isin(cells, owner[~is_check & (library.is_clock[library.arc_from] != 0)])
     found = (
         ("masters with a clock have no setup check: no path ends there", launches & ~np.isin(cells, owner[is_check])),
-        ("masters with a clock have no arc from it: no path begins there", np.isin(cells, clock_of) & ~passes),
+        ("masters with a clock have no arc from it: no path starts there", np.isin(cells, clock_of) & ~passes),
     )
     return [
         listing(file.path, what, int(which.sum()), [(0, library.cells[cell]) for cell in cells[which][:SHOWN]])

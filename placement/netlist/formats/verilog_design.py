@@ -67,7 +67,7 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
     findings, notices = passed_over(file, node_of, blocks, "netlist")
     reject(file.path, findings)
     if (file.nets.component >= 0).any():
-        notices.append(f"{file.path}: its nets are not read: the Verilog files give the netlist")
+        notices.append(f"{file.path}: its nets are ignored: the netlist comes from the Verilog files")
     pins, pin_of_port, pin_notices = _pins(file, netlist)
     is_port = netlist.component < 0
     pin = netlist.pin.copy()
@@ -122,7 +122,7 @@ def _pins(file: DefFile, netlist: VerilogNetlist) -> tuple[DefPins, np.ndarray, 
     unknown = np.flatnonzero((of_pin < 0) & ~np.isin(given.use, SUPPLY))
     if len(unknown):
         first = [(file.line(given.begin[pin]), given.names[pin]) for pin in unknown[:SHOWN].tolist()]
-        notices.append(listing(file.path, "pins that the netlist does not have are left out", len(unknown), first))
+        notices.append(listing(file.path, "pins that are not in the netlist are ignored", len(unknown), first))
     taken = np.flatnonzero(of_pin >= 0)
     missing = np.setdiff1d(np.arange(len(netlist.ports)), of_pin)
     columns: dict[str, Any] = {}

@@ -77,7 +77,7 @@ class CreditedSchedule:
         version = self._store.version()
         while True:
             if self._closed:
-                raise ScheduleClosed(f"{threading.current_thread().name} begins no more episodes: the run is ending")
+                raise ScheduleClosed(f"{threading.current_thread().name} starts no more episodes: the run is ending")
             if version >= 0 and self._may_begin(version, count):
                 return Ticket(version, version)
             if time.monotonic() > deadline:

@@ -79,7 +79,7 @@ def test_variants_of_other_tools(tmp_path: Path) -> None:
     assert found.netlist.names == plain.netlist.names
     new = [notice.partition(": ")[2] for notice in found.notices if notice not in plain.notices]
     assert new == [
-        "d.route say nothing about places: they are passed over", "the file says numnodes : 4, but holds 5",
+        "d.route contain no positions: they are skipped", "the file says numnodes : 4, but holds 5",
     ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert plan.die == Rectangle(-1, 0, 100, 100)
     assert plan.rows.x.tolist() == [0, 0, 60]
     assert plan.rows.width.tolist() == [100, 40, 40]
-    assert any("1 weights are not of nets" in notice for notice in design.notices)
+    assert any("1 weights are not for nets" in notice for notice in design.notices)
 
 
 def test_large_terminals_may_be_freed(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_faults_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.aux").write_text("RowBasedPlacement : ../d.nodes d.nets")
-    with pytest.raises(DesignError, match=r"must be a file beside the \.aux file"):
+    with pytest.raises(DesignError, match=r"must be in the folder of the \.aux file"):
         read_bookshelf(tmp_path / "d.aux")[0]
 
 
@@ -223,7 +223,7 @@ def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
     core = Rectangle(0, 0, 100, 100)
     flat = dataclasses.replace(flat, floorplan=dataclasses.replace(flat.floorplan, core=core, die=core))
     imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=ClusteringSettings(clusters=2)))
-    assert [notice for notice in imported.notices if notice.startswith("1 nets are left out: each of their pins")]
+    assert [notice for notice in imported.notices if notice.startswith("1 nets are ignored: all of their pins")]
     netlist = imported.design.netlist
     ports = set(netlist.ports.tolist())
     between = [

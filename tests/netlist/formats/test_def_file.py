@@ -196,7 +196,7 @@ HARMLESS = {
         DEF.replace("NETS 6", "SCANCHAINS 1 ;\n- a + START u1 A ;\nEND SCANCHAINS\nFOO 1 ;\n- a b ;\nEND FOO\nNETS 6"),
         r":48: 2 statements that say nothing .*: SCANCHAINS, FOO \(line 51\)",
     ),
-    "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ times no space is before ';'"),
+    "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ missing spaces before ';'"),
     "more": (DEF + "VERSION 5.8 ;", r":58: 1 words behind END DESIGN: they are left out: VERSION"),
 }
 

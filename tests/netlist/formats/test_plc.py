@@ -104,11 +104,11 @@ def test_standard_cells_need_no_line(tmp_path: Path) -> None:
 
 REFUSED = {
     # reason: (what to replace, by what, line blamed, words of the message)
-    "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is no port, macro or standard cell"),
-    "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is no port"),
+    "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is not a port, macro or standard cell"),
+    "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is not a port"),
     "negative index": ("3 4 4 N 0", "-3 4 4 N 0", 12, "node index '-3'"),
     "index with a fraction": ("3 4 4 N 0", "3.0 4 4 N 0", 12, "node index '3.0'"),
-    "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is no port"),
+    "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is not a port"),
     "missing index": ("1 10.1 8.25 S 0\n", "", 11, "without lines for 1 nodes, the first being index 1 ('ram')"),
     "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was placed on line 11 already"),
     "unknown orientation": ("8.25 S 0", "8.25 R90 0", 11, "orientation of node 1 is 'R90'; must be one of N, FN"),

@@ -131,7 +131,7 @@ REFUSED = {
     "unknown sink, full grammar": ('input: "clk"', "input: 'nothing'", "input: 'nothing'", "which does not exist"),
     "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', None, "not exist: Grp_1/out on Grp_2"),
     "missing macro, full grammar": ('placeholder: "Grp_1"', "placeholder: 'Grp_2'", "Grp_2", "'Grp_2'; must be a node"),
-    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', None, "nodes that are no macros: Grp_1/out"),
+    "pin of a port": ('placeholder: "Grp_1"', 'placeholder: "clk"', None, "nodes that are not macros: Grp_1/out"),
     "pin without a macro": ('attr { key: "macro_name" value { placeholder: "ram" } }', "", None, "macro_name: ram/clk"),
     "duplicate name": ('name: "Grp_1"\n', 'name: "ram"\n', None, "duplicate node names: ram"),
     "duplicate name, full grammar": ('name: "Grp_1"\n', "name: 'ram'\n", None, "'ram', first used on line 13"),

@@ -215,7 +215,7 @@ def test_a_floorplan_of_another_netlist_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     other = "COMPONENTS 1 ;\n- other RAM + PLACED ( 0 0 ) N ;\nEND COMPONENTS\nPINS"
     (tmp_path / "chip.def").write_text(FLOORPLAN.replace("PINS", other, 1))
-    with pytest.raises(DesignError, match=r"chip\.def:5: 1 macros that the netlist does not have: other"):
+    with pytest.raises(DesignError, match=r"chip\.def:5: 1 macros that are not in the netlist: other"):
         read_verilog_def([tmp_path / "chip.v"], [tmp_path / "cells.lef"], tmp_path / "chip.def")
 
 
