@@ -114,10 +114,8 @@ def _rules(hint: Any) -> Sequence[Rule]:
     return getattr(hint, "__metadata__", ())
 
 
-COSTS = ("proxy", "chip")
-"""The names of the costs; docs/explanation/chip-cost.md explains their differences."""
-OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
-"""The default weight of density and of congestion in each cost."""
+COSTS = ("proxy", "chip")  # the names of the costs; docs/explanation/chip-cost.md explains their differences
+OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}  # the default weight of density and of congestion in each cost
 
 
 class CostWeights(NamedTuple):

@@ -19,8 +19,7 @@ Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 """A generator that yields seconds to wait, or a function that takes the callback that resumes it."""
 
-CROWD = 16
-"""Number of concurrent transfers beyond which a link slows down no further (measured with 16 to 49)."""
+CROWD = 16  # number of concurrent transfers beyond which a link slows down no further (measured with 16 to 49)
 IDLE_SECONDS, SLEEP_SECONDS = 1.0, 0.1
 """After `IDLE_SECONDS` without an event, gRPC's callback threads (`CallbackAlternativeCQ`) sleep `SLEEP_SECONDS`."""
 

@@ -20,10 +20,8 @@ from placement.cli.options import MISTAKES, UsageError, settings
 from placement.config import build
 from placement.report.placement_metrics import Metrics, json_line
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as in shells."""
-PLAIN_WIDTH = 120
-"""Minimum width of tables, in characters, if the output is not a terminal."""
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in shells
+PLAIN_WIDTH = 120  # minimum width of tables, in characters, if the output is not a terminal
 
 
 class Command(NamedTuple):

@@ -28,8 +28,7 @@ from placement.report.progress_bar import progress_bars
 from placement.training.episode_dataset import EpisodeDataset
 from placement.utils.interruption import Interruption
 
-SEARCHES = "searches"
-"""The folder of the searches, inside the data set's folder until the data set is written."""
+SEARCHES = "searches"  # the folder of the searches, inside the data set's folder until the data set is written
 RECORD_NAME, PLACEMENT_NAME = "found.json", "placement.plc"
 
 

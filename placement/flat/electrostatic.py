@@ -22,20 +22,14 @@ from placement.flat.grid import Charges, Grid, blocked_share, grid_for, used_sha
 from placement.flat.problem import FlatProblem, inflated
 from placement.netlist.errors import DesignError
 
-SMOOTHING = 0.6
-"""Smoothing γ of the wirelength at an overflow of 0.1, in bins."""
-SLOWEST = 0.95
-"""Minimum factor of the density weight per iteration."""
-RISE = 0.01
-"""Relative rise of the wirelength per iteration at which the density weight does not change."""
+SMOOTHING = 0.6  # smoothing γ of the wirelength at an overflow of 0.1, in bins
+SLOWEST = 0.95  # minimum factor of the density weight per iteration
+RISE = 0.01  # relative rise of the wirelength per iteration at which the density weight does not change
 DRIFT = 2e-3
 """Relative rise of the wirelength per iteration beyond which momentum is dropped if the overflow rises, too."""
-BACKTRACK = 0.95
-"""A step is retried, shorter, if the gradient at its end allows less than this share of it."""
-ATTEMPTS = 3
-"""Maximum number of attempts; each halves the growth of the density weight."""
-WARM_ITERATIONS = 60
-"""Minimum number of iterations from given positions, which may have no overflow at once."""
+BACKTRACK = 0.95  # a step is retried, shorter, if the gradient at its end allows less than this share of it
+ATTEMPTS = 3  # maximum number of attempts; each halves the growth of the density weight
+WARM_ITERATIONS = 60  # minimum number of iterations from given positions, which may have no overflow at once
 _REPORT_EACH = 10  # iterations
 
 

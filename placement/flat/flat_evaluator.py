@@ -28,21 +28,17 @@ from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-STAGES = 3
-"""Number of cell placement stages: spread from the clusters, spread from the middle, dense."""
+STAGES = 3  # number of cell placement stages: spread from the clusters, spread from the middle, dense
 CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
 """`PlacerSettings` for a start from clusters: cells stay with their clusters and have time to find their order."""
-COMPACT_BALANCE = 1e-3
-"""`PlacerSettings.balance` for the dense stage: spread cells move together in their order."""
+COMPACT_BALANCE = 1e-3  # `PlacerSettings.balance` for the dense stage: spread cells move together in their order
 
-TIMING_ROUNDS = 2
-"""Maximum number of rounds that weigh the wires of critical paths and spread the cells again."""
+TIMING_ROUNDS = 2  # maximum number of rounds that weigh the wires of critical paths and spread the cells again
 MOST_LONGER = 1.02
 """Maximum wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
 count.
 """
-Again = Callable[[Netlist], CellPlacement]
-"""Spreads the cells from the same start for a netlist with other weights."""
+Again = Callable[[Netlist], CellPlacement]  # spreads the cells from the same start for a netlist with other weights
 
 
 class FlatEvaluation(NamedTuple):

@@ -23,10 +23,8 @@ SCATTERED = 2.0
 """Multiple of the initial wirelength beyond which cells have scattered: the density weight grew faster than they found
 their positions, and they do not recover.
 """
-NO_WHITESPACE = 10.0
-"""Upper limit of the reported cell utilization."""
-CHANNEL_PRECISION = 1e-3
-"""Relative precision of the search for a PDN channel's width."""
+NO_WHITESPACE = 10.0  # upper limit of the reported cell utilization
+CHANNEL_PRECISION = 1e-3  # relative precision of the search for a PDN channel's width
 
 
 class CellPlacement(NamedTuple):

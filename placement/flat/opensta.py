@@ -26,8 +26,7 @@ from placement.netlist.files import read_bytes, unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
 
-DEADLINE = 1800
-"""Time limit of OpenSTA in seconds."""
+DEADLINE = 1800  # time limit of OpenSTA in seconds
 _UNLIMITED = 1e9  # fF
 _COMMANDS = (
     "set_cmd_units -time ps -capacitance fF",

@@ -16,8 +16,7 @@ from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Place
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import union_area
 
-MOST_PINS = 3000
-"""Maximum number of pins of a counted net; larger nets (clock, reset) get trees of their own."""
+MOST_PINS = 3000  # maximum number of pins of a counted net; larger nets (clock, reset) get trees of their own
 MOST_UTILIZATION = 0.9
 """Maximum share of the available whitespace that cells cover; beyond it the density rises, then the PDN channels
 shrink.

@@ -20,8 +20,7 @@ from placement.netlist.timing_netlist import TimingNetlist
 GROUPS = ("registers", "from macros", "to macros", "ports")
 """Groups of paths: between registers; from a macro; from a register to a macro; from or to a port."""
 
-LISTED_PATHS = 10
-"""Number of worst paths listed."""
+LISTED_PATHS = 10  # number of worst paths listed
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,8 +16,7 @@ from placement.netlist.timing_netlist import TimingNetlist
 
 MOST_CLOCKS = 32
 MOST_TAGS = 256
-_MOST_CYCLES = 1000
-"""Maximum number of periods of the launching clock within which two clocks are aligned."""
+_MOST_CYCLES = 1000  # maximum number of periods of the launching clock within which two clocks are aligned
 
 
 class TagArrays(NamedTuple):

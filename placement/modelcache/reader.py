@@ -39,10 +39,8 @@ SERVICE = "placement.ModelCache"
 QUESTION = struct.Struct("<qd")
 ANSWER = struct.Struct("<q")
 CHUNK_BYTES = 1 << 20
-HOLD_SECONDS = 1.0
-"""Maximum seconds that a cache delays its answer while it waits for a newer version."""
-POLL_SECONDS = 0.02
-"""Seconds between two queries for a newer version."""
+HOLD_SECONDS = 1.0  # maximum seconds that a cache delays its answer while it waits for a newer version
+POLL_SECONDS = 0.02  # seconds between two queries for a newer version
 _OPTIONS = (
     ("grpc.max_receive_message_length", 2 * CHUNK_BYTES),
     ("grpc.enable_http_proxy", 0),

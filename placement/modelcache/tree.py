@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-ROOT = -1
-"""The root cache, beside the learner; the other caches are numbered from 0."""
+ROOT = -1  # the root cache, beside the learner; the other caches are numbered from 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,16 +30,13 @@ from placement.netlist.floorplan import Floorplan
 from placement.netlist.geometry import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
-_LINES = range(10, 128)
-"""Candidate numbers of columns and of rows in the grid rule."""
+_LINES = range(10, 128)  # candidate numbers of columns and of rows in the grid rule
 _GCELLS = range(500, 2501)
 _ASPECT, _TOLERANCE = 1.5, 0.05
-_SMOOTHING = 2
-"""Gcells on each side over which congestion is spread; Circuit Training's default."""
+_SMOOTHING = 2  # gcells on each side over which congestion is spread; Circuit Training's default
 _TRACKS_PER_ROW = 27.0
 """Tracks per row height and direction assumed if no file gives any: three layers of a nine-track library."""
-_BLOCKED_LAYERS = 4
-"""Number of lowest routing layers that macros are assumed to block if no OBS is given."""
+_BLOCKED_LAYERS = 4  # number of lowest routing layers that macros are assumed to block if no OBS is given
 _MOST_TRACKS = 10_000_000
 """Upper limit on the tracks of one TRACKS statement; a 10 cm chip has a tenth of that in its finest layer."""
 

@@ -15,8 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
 from placement.netlist.geometry import frozen
 
-ALL_ORIENTATIONS = 0xFF
-"""A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+ALL_ORIENTATIONS = 0xFF  # a set of orientations is a byte; bit `Orientation.X` is set where X is allowed
 # Row o: all orientations, o first, then those with its sides. N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
 _PREFERRED = np.array(
     [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
@@ -35,12 +34,10 @@ _TURNED_SIDES = np.array(
         [1, 0, 3, 2],  # FW
     ]
 )
-TOLERANCE = 1e-6
-"""µm; coordinates that differ by no more are equal, as differences come from rounding."""
+TOLERANCE = 1e-6  # µm; coordinates that differ by no more are equal, as differences come from rounding
 LEAST_PITCH = 1e-4
 """Minimum pitch of a snapping grid in µm; coordinates are equal within 1e-6 µm, so a finer grid would be useless."""
-LARGEST = 1e9
-"""µm; equal to `placement.netlist.design.LARGEST`."""
+LARGEST = 1e9  # µm; equal to `placement.netlist.design.LARGEST`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,5 +284,4 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
         )
 
 
-NO_CONSTRAINTS = Constraints.none(0)
-"""Placeholder for `Constraints.none(N)` while the number of nodes is unknown."""
+NO_CONSTRAINTS = Constraints.none(0)  # placeholder for `Constraints.none(N)` while the number of nodes is unknown

@@ -4,8 +4,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from placement.netlist.design import Design
 
-ENDLESS = 2**31 - 1
-"""Upper limit on the number of a design, which is an int32, in a distribution without a count."""
+ENDLESS = 2**31 - 1  # upper limit on the number of a design, which is an int32, in a distribution without a count
 
 
 class DesignBounds(NamedTuple):

@@ -35,8 +35,7 @@ _DEF_WORD = re.compile(rb'"[^"]*"|#[^\n]*|[^\s"]\S*')
 _OPENROAD = "OpenROAD, a build of 2025 or later"
 _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
-TOLERANCE = 1e-6
-"""Tolerance of coordinates in µm."""
+TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)

@@ -21,8 +21,7 @@ from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
 
-TOLERANCE = LEAST
-"""µm; lengths that differ by less, from rounding, are equal, as in the engine."""
+TOLERANCE = LEAST  # µm; lengths that differ by less, from rounding, are equal, as in the engine
 MOST_NAMED = 10
 
 

@@ -28,10 +28,8 @@ from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Maximum number of fixed cells that macros keep out of, since every move of a search looks at those nearby."""
-_MOST_NAMED = 3
-"""Maximum number of a guide's macros that its notice names."""
-_MISSING = 0.01
-"""Minimum fraction of the core without rows that causes a notice."""
+_MOST_NAMED = 3  # maximum number of a guide's macros that its notice names
+_MISSING = 0.01  # minimum fraction of the core without rows that causes a notice
 Snap = Literal["manufacturing", "tracks", "none"]
 
 

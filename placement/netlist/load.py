@@ -34,15 +34,12 @@ OPTIMUM_NAME = "optimum.plc"
 PICTURE_NAME = "floorplan.png"
 SOURCE_NAME = "source.json"
 DEF_NAME = "source.def.gz"
-POSITIONS_NAME = "source.pl.gz"
-"""The user's own DEF file, or Bookshelf's positions, which an export changes."""
-FILES = (
+POSITIONS_NAME = "source.pl.gz"  # the user's own DEF file, or Bookshelf's positions, which an export changes
+FILES = (  # all files that the folder of a design may contain
     *NETLIST_NAMES, INITIAL_NAME, OPTIMUM_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME,
     POSITIONS_NAME, PICTURE_NAME,
 )  # fmt: skip
-"""All files that the folder of a design may contain."""
-LISTED_DESIGNS = 5
-"""Maximum number of designs that a message names."""
+LISTED_DESIGNS = 5  # maximum number of designs that a message names
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 

@@ -20,8 +20,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.technology import LayerDirection, Master
 
-COARSEST = 2.0
-"""Maximum common period in µm of layers that are aligned together."""
+COARSEST = 2.0  # maximum common period in µm of layers that are aligned together
 _MOST_LINES = 1_000
 """Maximum number of tracks in a period of a layer; for a layer with more, only the first pattern counts."""
 _DIRECTIONS = (

@@ -21,12 +21,9 @@ from placement.netlist.load import fetched_folder
 SOURCE = "https://raw.githubusercontent.com/TILOS-AI-Institute/MacroPlacement/{ref}"
 """The MacroPlacement project's repository (BSD-3-Clause); `{ref}` is a branch or a commit of it."""
 SCHEMES = ("https", "http", "file")
-CHUNK = 1 << 16
-"""Maximum number of bytes read at once."""
-SILENCE = 30.0
-"""Maximum seconds without data from a server."""
-DEADLINE = 600.0
-"""Maximum seconds for a design."""
+CHUNK = 1 << 16  # maximum number of bytes read at once
+SILENCE = 30.0  # maximum seconds without data from a server
+DEADLINE = 600.0  # maximum seconds for a design
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +80,7 @@ def _published(placer: str, size: int, sha256: str) -> PublicFile:
     return PublicFile(f"{placer}.def", path, size, sha256, _PUBLISHED)
 
 
-PUBLIC_DESIGNS = {
+PUBLIC_DESIGNS = {  # the designs that can be fetched, by name
     "ariane133_ng45": PublicDesign(
         "Ariane RISC-V core, NanGate45, clustered: 133 hard and 782 soft macros",
         (
@@ -154,7 +151,6 @@ PUBLIC_DESIGNS = {
         "--lef {}/ariane.lef --def {}/ariane_X2_xflip.def.gz",
     ),
 }  # fmt: skip
-"""The designs that can be fetched, by name."""
 
 Progress = Callable[[PublicFile, int], None]
 """Called with a file and the number of its bytes that have arrived; with its size once it is written."""

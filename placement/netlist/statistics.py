@@ -10,8 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import graph_arrays, vertex_name
 
-_LISTED = 5
-"""Number of nets and nodes that are listed."""
+_LISTED = 5  # number of nets and nodes that are listed
 
 
 class Statistics(NamedTuple):

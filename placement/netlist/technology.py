@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-BLOCK_KINDS = ("BLOCK", "PAD", "RING")
-"""Classes (LEF CLASS) of masters whose instances are macros."""
+BLOCK_KINDS = ("BLOCK", "PAD", "RING")  # classes (LEF CLASS) of masters whose instances are macros
 _PAD_CORNERS = ("TOPLEFT", "TOPRIGHT", "BOTTOMLEFT", "BOTTOMRIGHT")
 
 

@@ -22,8 +22,7 @@ from placement.transport.reverb_server import ReverbServer, start_server
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 INFO_SECONDS = 10
-COMPLETE = "DONE"
-"""The file that Reverb writes last into a checkpoint's folder."""
+COMPLETE = "DONE"  # the file that Reverb writes last into a checkpoint's folder
 _UNFINISHED = ".saving-"
 
 

@@ -23,10 +23,8 @@ from placement.transport.gate import Dial, direct
 CLOSE_SECONDS = 10.0
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.5
-IDLE_SECONDS = 0.25
-"""Seconds without an episode after which a shard leaves its share of a read to the others."""
-REPEATED_REJECTIONS = 100
-"""Number of consecutive rejections after which the connection is reopened."""
+IDLE_SECONDS = 0.25  # seconds without an episode after which a shard leaves its share of a read to the others
+REPEATED_REJECTIONS = 100  # number of consecutive rejections after which the connection is reopened
 
 
 @dataclasses.dataclass

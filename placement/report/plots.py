@@ -30,11 +30,9 @@ from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
-MAP_LIMIT = 1.5
-"""The value at the end of every map's colour scale; higher values have the darkest red."""
+MAP_LIMIT = 1.5  # the value at the end of every map's colour scale; higher values have the darkest red
 
-MapPanel = tuple[str, np.ndarray, str]
-"""A map to draw: its heading, values (float64 [R, C]), and their unit."""
+MapPanel = tuple[str, np.ndarray, str]  # a map to draw: its heading, values (float64 [R, C]), and their unit
 
 _CLUSTER_COLOURS = 20  # number of colours in Matplotlib's tab20
 _LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # the largest piece of row area; number of pieces with own colours

@@ -26,8 +26,7 @@ from placement.training.best import BestTracker
 from placement.training.inference import Inference, InferenceClosed
 from placement.training.rollout import play, whole_episode
 
-LEARNER_SECONDS = 3600.0
-"""Timeout of an actor's waits for the learner and for other actors, in seconds."""
+LEARNER_SECONDS = 3600.0  # timeout of an actor's waits for the learner and for other actors, in seconds
 OVERLAPPED_ENVS = 256
 """Minimum environments for stepping in two batches, one of which steps while the policy decides for the other."""
 

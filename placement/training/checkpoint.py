@@ -34,10 +34,8 @@ from placement.training.best import BestTracker
 from placement.utils.disk import checked_space
 
 _log = logging.getLogger(__name__)
-FORMAT = 2
-"""Format version; it rises when older checkpoints can no longer be read."""
-LEAF_BYTES = 1000
-"""Overhead of a leaf on disk, in bytes."""
+FORMAT = 2  # format version; it rises when older checkpoints can no longer be read
+LEAF_BYTES = 1000  # overhead of a leaf on disk, in bytes
 
 
 class CheckpointError(RuntimeError):

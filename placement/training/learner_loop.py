@@ -28,12 +28,10 @@ from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.worker_threads import Supervisor, WorkerStuck
 
 _log = logging.getLogger(__name__)
-LOST_ITERATIONS = 5
-"""Number of consecutive iterations with only dead ends after which the run makes suggestions."""
+LOST_ITERATIONS = 5  # number of consecutive iterations with only dead ends after which the run makes suggestions
 MAX_SKIPPED_STEPS = 20
 """Maximum consecutive gradient steps skipped for a loss or gradient that is not finite; training then fails."""
-STOP_SECONDS = 30.0
-"""Timeout for actors to end, in seconds."""
+STOP_SECONDS = 30.0  # timeout for actors to end, in seconds
 
 
 class Diverged(RuntimeError):

@@ -43,12 +43,10 @@ LOOK_SECONDS = 1.0
 PUBLISH_SECONDS = 30.0
 """Maximum seconds between publications of changed metrics or placements; a checkpoint is published at once."""
 RETRY_SECONDS = 10.0
-END_SECONDS = 120.0
-"""Timeout in seconds for publishing the last state once the run has ended."""
+END_SECONDS = 120.0  # timeout in seconds for publishing the last state once the run has ended
 LEASE_NAME = ".lease.json"
 BEAT_SECONDS = 5.0
-WATCH_SECONDS = 30.0
-"""Seconds without change after which a lease counts as abandoned: six beats."""
+WATCH_SECONDS = 30.0  # seconds without change after which a lease counts as abandoned: six beats
 SETTLE_SECONDS = 2.0
 """Seconds after a takeover in which another run that takes the lease over at the same moment becomes visible."""
 

@@ -31,16 +31,11 @@ from placement.transport.event_loop import run
 _log = logging.getLogger(__name__)
 START_SECONDS, STOP_SECONDS = 30.0, 10.0
 CONNECT_SECONDS = 10.0
-PROOF_SECONDS = 10.0
-"""Timeout for the other end to prove itself, in seconds."""
-MAX_UNPROVED = 256
-"""Maximum number of connections without a proof; beyond it the oldest of them is closed."""
-CHUNK = 256 * 1024
-"""Maximum number of bytes read at once; as many wait for a slow reader before the sender is blocked."""
-SILENCE_SECONDS = 20
-"""Seconds without data after which the system probes the other machine."""
-LOST_SECONDS = 60
-"""Seconds without an answer from the other machine after which a connection is closed."""
+PROOF_SECONDS = 10.0  # timeout for the other end to prove itself, in seconds
+MAX_UNPROVED = 256  # maximum number of connections without a proof; beyond it the oldest of them is closed
+CHUNK = 256 * 1024  # maximum number of bytes read at once; as many wait for a slow reader before the sender is blocked
+SILENCE_SECONDS = 20  # seconds without data after which the system probes the other machine
+LOST_SECONDS = 60  # seconds without an answer from the other machine after which a connection is closed
 
 MAGIC = b"placement gate 1"
 RANDOM = 32

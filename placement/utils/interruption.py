@@ -18,8 +18,7 @@ from typing import Any
 _log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 JOIN_SECONDS = 60.0
-WATCHER_SECONDS = 1.0
-"""Maximum delay in seconds after which the watching thread sees a signal."""
+WATCHER_SECONDS = 1.0  # maximum delay in seconds after which the watching thread sees a signal
 
 
 class Interrupted(KeyboardInterrupt):

@@ -19,14 +19,12 @@ from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-UTILIZATION = 0.5
-"""Fraction of a soft macro's area that its cells cover."""
+UTILIZATION = 0.5  # fraction of a soft macro's area that its cells cover
 _IMBALANCE = 0.3
 """Fraction by which a block of the partition may exceed the mean (Circuit Training: 0.05). Blocks are broken up and
 merged afterwards, so they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
 """
-_NET_WEIGHT = 4
-"""Weight of a net relative to the hyperedge of a module of the hierarchy."""
+_NET_WEIGHT = 4  # weight of a net relative to the hyperedge of a module of the hierarchy
 
 
 @dataclasses.dataclass(frozen=True)

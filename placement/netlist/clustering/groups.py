@@ -16,10 +16,8 @@ import scipy.sparse
 from placement.netlist.design import NodeKind
 from placement.netlist.flat_design import FlatDesign
 
-MOST_SINKS = 500
-"""Maximum number of sinks of a net; larger nets are cut."""
-ROUNDS = 12
-"""Maximum number of rounds of moves."""
+MOST_SINKS = 500  # maximum number of sinks of a net; larger nets are cut
+ROUNDS = 12  # maximum number of rounds of moves
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

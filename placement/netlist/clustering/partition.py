@@ -18,8 +18,7 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
-DEADLINE = 6 * 3600.0
-"""Timeout of a partition in seconds; a million cells take a quarter of an hour."""
+DEADLINE = 6 * 3600.0  # timeout of a partition in seconds; a million cells take a quarter of an hour
 
 
 def partition(

@@ -22,10 +22,8 @@ from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.verilog import plain
 from placement.netlist.technology import Master, Technology
 
-SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
-"""The `use` values of supply pins and nets."""
-_FILLER_ROWS = 3
-"""Height of the highest fillers, such as decoupling cells, in rows."""
+SUPPLY = (USES.index("POWER"), USES.index("GROUND"))  # the `use` values of supply pins and nets
+_FILLER_ROWS = 3  # height of the highest fillers, such as decoupling cells, in rows
 
 
 def read_lef_def(

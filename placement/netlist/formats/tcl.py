@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from placement.netlist.errors import DesignError
 
-Value = Any
-"""A string, or a list of objects."""
+Value = Any  # a string, or a list of objects
 Command = Callable[[Sequence[Value], int], Value]
 """A command's implementation, which maps its arguments and its line to its value."""
 _MOST_NESTED = 50

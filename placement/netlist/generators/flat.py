@@ -17,8 +17,7 @@ from placement.netlist.floorplan import Floorplan, Rows, spread_on_edges
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import LayerDirection, RoutingLayer, Technology
 
-ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19
-"""Row height and site width of NanGate45, in µm."""
+ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19  # row height and site width of NanGate45, in µm
 # µm between tracks of metal1 to metal10 in NanGate45's LEF; metal1 is horizontal, the directions alternate.
 _PITCHES = (0.14, 0.19, 0.14, 0.28, 0.28, 0.28, 0.8, 0.8, 1.6, 1.6)
 _WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # widths of cells, multiples of NanGate45's 0.19 µm

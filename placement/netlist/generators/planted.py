@@ -14,8 +14,7 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placemen
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
 
-MACRO_SIDE = 60.0
-"""Side of every macro and every gcell, in µm."""
+MACRO_SIDE = 60.0  # side of every macro and every gcell, in µm
 _ROUTES = (1.0, 1.0, 0.5, 0.5)
 """Routing tracks per µm, across and up, and those that a macro blocks; so few that congestion matters at this size."""
 

@@ -37,11 +37,9 @@ LOST_HEARTBEATS = 10.0
 """Number of consecutive missed heartbeats after which a process counts as dead until it sends one again."""
 NOTES = 200
 EDITION_BITS = 62
-ANSWER_SECONDS = 5.0
-"""Timeout of the coordinator's answer to a heartbeat, in seconds; the next heartbeat follows."""
+ANSWER_SECONDS = 5.0  # timeout of the coordinator's answer to a heartbeat, in seconds; the next heartbeat follows
 RENDEZVOUS_SECONDS = 0.1
-OUT_OF_MEMORY = 75
-"""Exit code of a process that exceeds its memory limit."""
+OUT_OF_MEMORY = 75  # exit code of a process that exceeds its memory limit
 
 
 class Coordinator:

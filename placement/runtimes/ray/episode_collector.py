@@ -34,13 +34,11 @@ SHORTFALL_SECONDS = 3.0
 BUSY_FACTOR = 10
 """Factor by which the collector waits longer before it reports a shortfall while the learner still learns."""
 REPEATED = 100
-LAGS = 4
-"""Number of columns of the distribution of staleness before the last one (this many or more)."""
+LAGS = 4  # number of columns of the distribution of staleness before the last one (this many or more)
 
 
 PUBLICATIONS_NAME = "publications.json"
-BLOCK = 1000
-"""Number of publication numbers that are reserved at once."""
+BLOCK = 1000  # number of publication numbers that are reserved at once
 
 
 class PublicationNumbers:

@@ -38,8 +38,7 @@ from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 
 LOCK_NAME = ".learner.lock"
-LOCK_SECONDS = 30.0
-"""Timeout in seconds for the previous learner, whose run was killed, to end."""
+LOCK_SECONDS = 30.0  # timeout in seconds for the previous learner, whose run was killed, to end
 
 
 @dataclasses.dataclass(frozen=True)
