@@ -210,7 +210,7 @@ class PolicyConfig(Settings, group="policy."):
 
     Attributes:
         name: edge_gnn, or the import path of a network (docs/how-to/own-policy.md)
-        node_width: width of node and edge embeddings
+        node_width: width of the embeddings of macros
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
         wire_bias: preference for little added wire
@@ -221,7 +221,7 @@ class PolicyConfig(Settings, group="policy."):
         dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
             a CPU)
         location: use the location head
-        graph: use the embeddings of the graph encoder
+        graph: use the graph encoder
     """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"

@@ -1,4 +1,4 @@
-"""The graph of a design, which is the policy's input, as arrays.
+"""The graph of a design as arrays.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that contains
 ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver to

@@ -58,7 +58,7 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
         ("routing tracks", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
         ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
-        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it"),
+        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges"),
         ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
         ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
     ]
