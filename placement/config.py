@@ -5,8 +5,6 @@ and docs/reference/settings.md are made from these. `build` turns a composed map
 keys, wrong types and values out of range, naming the key.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import math
@@ -116,10 +114,8 @@ def _rules(hint: Any) -> Sequence[Rule]:
     return getattr(hint, "__metadata__", ())
 
 
-COSTS = ("proxy", "chip")
-"""The names of the costs; docs/explanation/chip-cost.md explains their differences."""
-OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
-"""The default weight of density and of congestion in each cost."""
+COSTS = ("proxy", "chip")  # the names of the costs; docs/explanation/chip-cost.md explains their differences
+OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}  # the default weight of density and of congestion in each cost
 
 
 class CostWeights(NamedTuple):

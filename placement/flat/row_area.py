@@ -35,20 +35,14 @@ class RowColumns(NamedTuple):
 
 
 class RowArea(NamedTuple):
-    """Runs of free sites and their pieces.
+    """Runs of free sites and their pieces."""
 
-    Attributes:
-        x_low, y_low, x_high, y_high: float64 [R].
-        sites: int32 [R], number of sites in each run.
-        piece: int32 [R], piece of each run; pieces are numbered from the largest (0) down.
-    """
-
-    x_low: np.ndarray
+    x_low: np.ndarray  # x_low, y_low, x_high, y_high: float64 [R]
     y_low: np.ndarray
     x_high: np.ndarray
     y_high: np.ndarray
-    sites: np.ndarray
-    piece: np.ndarray
+    sites: np.ndarray  # int32 [R], number of sites in each run
+    piece: np.ndarray  # int32 [R], piece of each run; pieces are numbered from the largest (0) down
 
     @property
     def piece_sites(self) -> np.ndarray:
@@ -66,19 +60,12 @@ class RowArea(NamedTuple):
 
 
 class RowCounts(NamedTuple):
-    """Summary of a `RowArea`.
+    """Summary of a `RowArea`."""
 
-    Attributes:
-        row_pieces: number of connected pieces of row area.
-        largest_piece: share of the free sites in the largest piece.
-        sliver_sites: free sites in runs of fewer than `SLIVER`.
-        free_sites: total number of free sites.
-    """
-
-    row_pieces: int
-    largest_piece: float
-    sliver_sites: int
-    free_sites: int
+    row_pieces: int  # number of connected pieces of row area
+    largest_piece: float  # share of the free sites in the largest piece
+    sliver_sites: int  # free sites in runs of fewer than `SLIVER`
+    free_sites: int  # total number of free sites
 
     @classmethod
     def of(cls, area: RowArea) -> RowCounts:

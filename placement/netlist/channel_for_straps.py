@@ -3,8 +3,6 @@
 Axis legend: H hard macros. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.constraints import TOLERANCE
@@ -13,8 +11,7 @@ from placement.netlist.floorplan import Straps
 
 _WIDEST = 0.5
 """Maximum channel width, as a fraction of the median side of a macro; straps run over several smaller macros."""
-_MOST_COVERED = 0.7
-"""Maximum fraction of the core that the macros and one channel beside each may cover."""
+_MOST_COVERED = 0.7  # maximum fraction of the core that the macros and one channel beside each may cover
 
 
 def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float, float], list[str]]:

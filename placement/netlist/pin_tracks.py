@@ -7,8 +7,6 @@ have a common one (the Chinese remainder theorem). Axis legend: K rectangles. Le
 name says otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -22,8 +20,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.technology import LayerDirection, Master
 
-COARSEST = 2.0
-"""Maximum common period in µm of layers that are aligned together."""
+COARSEST = 2.0  # maximum common period in µm of layers that are aligned together
 _MOST_LINES = 1_000
 """Maximum number of tracks in a period of a layer; for a layer with more, only the first pattern counts."""
 _DIRECTIONS = (
@@ -97,7 +94,7 @@ def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: l
                 )
         for layer in sorted(counts.keys() - lines[0].keys() - lines[1].keys()):
             notices.append(
-                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan gives {layer} none"
+                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan has no tracks on {layer}"
             )
         found.append(MacroGrid(np.array(nodes), tuple(grids)))
     if aligned - failed:
