@@ -95,7 +95,7 @@ def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: l
                 )
         for layer in sorted(counts.keys() - lines[0].keys() - lines[1].keys()):
             notices.append(
-                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan gives {layer} none"
+                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan has no tracks on {layer}"
             )
         found.append(MacroGrid(np.array(nodes), tuple(grids)))
     if aligned - failed:
