@@ -202,15 +202,11 @@ def fetch(
     folder.mkdir(parents=True, exist_ok=True)
     for file in design.files:
         target = folder / file.name
-        if not _is_intact(target, file):
+        if not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != file.sha256:
             url = f"{source.replace('{ref}', file.ref).rstrip('/')}/{file.path}"
             write_whole(target, _download(url, file, deadline, progress))
         progress(file, file.size)
     return folder
-
-
-def _is_intact(path: Path, file: PublicFile) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
 
 
 def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -> bytes:

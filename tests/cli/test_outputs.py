@@ -135,7 +135,7 @@ def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
 
 @pytest.mark.parametrize(
     ("words", "key"),
-    [(("describe", "toy6"), "plot"), (("export", "toy6", "--format", "plc"), "out"), (("view", "toy6"), "out")],
+    [(("export", "toy6", "--format", "plc"), "out"), (("view", "toy6"), "out")],
 )
 @pytest.mark.parametrize(
     ("file", "reason"),
