@@ -1,12 +1,11 @@
-"""What each part of the recipe brings: the default and one change at a time, at equal time, with several seeds.
+"""Ablation of the training recipe: the default and one change at a time, at equal time, with several seeds.
 
     python benchmarks/ablation.py [--design clustered40] [--minutes 0.75] [--seeds 3] [--only NAME …] [--out FOLDER]
 
-Every run is `train.py` in a process of its own with `runtime.minutes=…`: learning rate and entropy bonus fall over the
-same time, whatever a change costs per step. Programs are compiled before, in a run of one iteration that is thrown
-away, and the clock starts after JAX has started. Runs go one after another. Pin the command to as many cores as you
-want to compare on (`taskset -c 0 …`), and keep those free. A run that is done is not repeated: the same command goes
-on where it was stopped.
+Every run is its own `train.py` process with `runtime.minutes=…`: learning rate and entropy bonus fall over the same
+time, whatever a change costs per step. A discarded run of one iteration compiles the programs before, and the clock
+starts after JAX has started. Runs are sequential. Pin the command to the cores to compare on (`taskset -c 0 …`), and
+keep those free. Finished runs are not repeated: the same command resumes.
 
 Prints and writes (`ablation.md`, `.csv`, `.png`) for each change: the mean proxy cost of the sampled episodes over the
 last tenth of the time, its difference from the default, the best placement, and the episodes; means and standard
@@ -34,7 +33,7 @@ DEFAULT = "default"
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     DEFAULT: (),
-    # What the policy sees
+    # Inputs of the policy
     "no location head": ("policy.location=false",),
     "no graph": ("policy.graph=false",),
     "initial bias to little wire": ("policy.wire_bias=2",),
@@ -43,8 +42,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "policy.edge_bias=2",
         "policy.whitespace_bias=6",
     ),
-    # How it is paid
-    # How it learns
+    # Learning
     "4 epochs on the same episodes": ("ppo.epochs=4",),
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),
     "learning rate / 3": ("ppo.learning_rate=1e-3",),
@@ -59,12 +57,12 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 class Outcome(NamedTuple):
-    """Of one run.
+    """Result of one run.
 
     Attributes:
         mean: proxy cost of the sampled episodes over the last tenth of the time.
-        best: placement found.
-        episodes: learned from.
+        best: proxy cost of the best placement found.
+        episodes: number of episodes learned from.
         seconds, costs: float64 [iterations], the curve.
     """
 
@@ -76,7 +74,7 @@ class Outcome(NamedTuple):
 
 
 def train(design: str, folder: Path, settings: tuple[str, ...]) -> None:
-    """One run of train.py; its output goes to `folder`.log."""
+    """Runs train.py once; its output is written to `folder`.log."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     given = [f"design={design}", f"run_dir={folder}", "env.cost=proxy", *settings]
     command = [sys.executable, str(ROOT / "train.py"), *given]
@@ -98,7 +96,7 @@ def outcome(folder: Path, minutes: float, design: int = 0) -> Outcome:
 
 
 def run(name: str, seed: int, options: argparse.Namespace) -> Outcome:
-    """Trains, unless that was done before."""
+    """Trains, unless the run is already finished."""
     slug = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
     folder = options.out / slug / f"seed{seed}"
     done = folder.with_suffix(".done")
@@ -119,7 +117,7 @@ def spread(values: list[float]) -> str:
 
 
 def write(found: dict[str, list[Outcome]], options: argparse.Namespace) -> None:
-    """The table as text and CSV, the curves as a picture."""
+    """Writes the table as text and CSV, and the curves as a plot."""
     lines = [
         "| change | mean, last tenth | against the default | best placement | episodes |",
         "|---|---:|---:|---:|---:|",
@@ -142,7 +140,7 @@ def write(found: dict[str, list[Outcome]], options: argparse.Namespace) -> None:
 
 
 def _figure(found: dict[str, list[Outcome]], options: argparse.Namespace) -> style.Figure:
-    """One small panel for each change, the default in grey behind."""
+    """Draws a small panel per change, with the default in grey behind."""
     names = [name for name in found if name != DEFAULT] or [DEFAULT]
     columns = min(4, len(names))
     rows = -(-len(names) // columns)

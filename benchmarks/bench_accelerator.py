@@ -1,11 +1,10 @@
-"""Circuit Training's whole budget on one machine with an accelerator: 200 iterations of 1,024 episodes of Ariane.
+"""Circuit Training's entire budget on one machine with an accelerator: 200 iterations of 1,024 episodes of Ariane.
 
     python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--envs 1024] [--set KEY=VALUE …]
 
-First says where the time of collecting goes, per episode: the environments' CPU seconds beside those of the bare engine
-for the same episodes, inference, transfers; once with the policy on this machine's default device, once with a stand-in
-that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all, with
-`--rounds 0` it is left out.
+First profiles the collection per episode: the CPU seconds of the environments and of the bare engine for the same
+episodes, inference, transfers; once with the policy on this machine's default device, once with a stand-in that answers
+after `--device-ms` without using the CPU, as an accelerator does. `--iterations 0` ends there, `--rounds 0` skips it.
 
 Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations
 (which compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and
@@ -31,7 +30,7 @@ from collection import Setting, report
 
 from placement.netlist.load import load
 
-# This process and the training share the accelerator: neither may take most of its memory when it begins.
+# This process and the training share the accelerator: neither may reserve most of its memory.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,11 +38,11 @@ BUDGET = 200 * 1024
 THEIRS = 14 * 3600.0
 BAR = 600.0
 SKIPPED = 2
-EACH = 2.0  # seconds between two looks at the accelerator
+EACH = 2.0  # seconds between two samples of the utilisation
 
 
 def utilisation(stop: threading.Event) -> list[float]:
-    """Shares that the first GPU was busy, until `stop` is set; nothing without nvidia-smi."""
+    """Returns the utilisation samples of the first GPU until `stop` is set; empty without nvidia-smi."""
     found: list[float] = []
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     while shutil.which(command[0]) and not stop.wait(EACH):

@@ -1,12 +1,12 @@
-"""What the action model costs: a policy that knows where a good placement has every macro, and goes there.
+"""Cost of the action model: the loss of a policy that knows the position of every macro in a good placement.
 
     python benchmarks/bench_action_model.py DESIGN … [--cost chip] [--seconds 10] [--scales 1 2 4] [--flat]
 
-A search of so many CPU seconds finds the good placement. Then each macro, in the environment's order, takes the free
-cell nearest to its place there, on the grid and off it (`env.off_grid`), with so many times as many columns and rows of
-actions. Beside that the macros are put in the middle of their cells, overlapping where they will, and are made legal at
-the end. Soft macros are settled and macros mirrored alike everywhere, as `sample` does. --flat: also the routed
-wirelength, with all cells placed (imported and generated flat designs). One line each.
+A search of `--seconds` CPU seconds finds the good placement. Then each macro, in the environment's order, takes the
+free cell nearest to its position there, on the grid and off it (`env.off_grid`), with action grids of each of
+`--scales`. For comparison, the macros are put in the middle of their cells, with overlaps, and legalised at the end.
+Soft macros are placed and macros mirrored in every case, as `sample` does. --flat: also the routed wirelength, with all
+cells placed (imported and generated flat designs). One line each.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def one_by_one(design: Design, best: Placement, config: EnvConfig) -> Placement | None:
-    """Each macro in the free cell nearest to where `best` has it; None: at a dead end."""
+    """Puts each macro on the free cell nearest to its position in `best`; returns None at a dead end."""
     env = PlacementEnv(design, config=config)
     observation, info = env.reset()
     rows, columns = observation["mask"].shape
@@ -79,7 +79,7 @@ def one_by_one(design: Design, best: Placement, config: EnvConfig) -> Placement 
 
 
 def at_once(design: Design, best: Placement, scale: int) -> Placement:
-    """The macros in the middle of the cells where `best` has them, then made legal."""
+    """Puts the macros in the middle of their cells in `best`, then legalises them."""
     canvas, macros = design.canvas, design.placing_order
     columns, rows = canvas.columns * scale, canvas.rows * scale
     across, up = middles(design, columns, rows)
@@ -92,7 +92,7 @@ def at_once(design: Design, best: Placement, scale: int) -> Placement:
 
 
 def middles(design: Design, columns: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [columns] and [rows]: the middles of a grid's cells, µm."""
+    """Returns the centres of a grid's cells in µm, float64 [columns] and [rows]."""
     canvas = design.canvas
     return (np.arange(columns) + 0.5) * canvas.width / columns, (np.arange(rows) + 0.5) * canvas.height / rows
 
@@ -105,7 +105,7 @@ def tell(
     weights: CostWeights,
     evaluator: FullEvaluator | None,
 ) -> None:
-    """Prints how far the macros are from `best`, and the cost once soft macros are settled and macros mirrored."""
+    """Prints the distance of the macros from `best`, and the cost after soft macros are placed and macros mirrored."""
     if placement is None:
         print(f"{design.name}: {title}: dead end", flush=True)
         return

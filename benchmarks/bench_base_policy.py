@@ -1,12 +1,12 @@
-"""What a policy's placements of designs that it has not seen are worth, beside searches.
+"""Quality of a policy's placements of unseen designs, compared with searches.
 
     python benchmarks/bench_base_policy.py OUT DESIGN … [--policy base] [--tuned 5] [--samples 64] [--search 10 70]
 
 DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
-Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), or after so many
-minutes of training on it alone (`--tuned`, from `base`), and by searches of so many CPU seconds with the chip cost and
-the same seed. Then all cells are placed around the macros, spread as routing needs them, and the routing is estimated.
-A line of OUT/worth.csv each; what is there already is not done again.
+Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), or after `--tuned`
+minutes of fine-tuning `base` on it alone, and by searches of `--search` CPU seconds with the chip cost and the same
+seed. Then all cells are placed around the macros, spread for routing, and the routing is estimated. Each result is a
+line of OUT/worth.csv; existing lines are not repeated.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from placement.netlist.load import load, read_clusters
 from placement.utils.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
-_DEADLINE = 3600.0  # seconds for one placer
+_DEADLINE = 3600.0  # time limit of one placer in seconds
 
 
 def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tuple[Path, float]:
-    """The placement's file, and the CPU seconds that the command took, compilation and loading included."""
+    """Returns the placement's file, and the CPU seconds of the command, including compilation and loading."""
     if placer.startswith("search"):
         settings = ["search", "method=anneal", f"time={placer.removeprefix('search ')}", "plots=false"]
     elif args.tuned:
@@ -52,13 +52,13 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
 
 
 def timed(words: list[str], design: Path, out: Path, seed: int) -> tuple[Path, float]:
-    """Runs a command on a design: the placement's file, and the CPU seconds that it took."""
+    """Runs a command on a design; returns the placement's file, and the CPU seconds."""
     seconds = run_command([*words, f"design={design}", f"seed={seed}", f"out={out}"])
     return out / "placement.plc", seconds
 
 
 def run_command(words: list[str]) -> float:
-    """Runs a command to its end; the CPU seconds that it took."""
+    """Runs a command to its end; returns its CPU seconds."""
     begun = children()
     finished = subprocess.run(
         [sys.executable, "-m", "placement", *words],
@@ -73,13 +73,13 @@ def run_command(words: list[str]) -> float:
 
 
 def children() -> float:
-    """CPU seconds of all processes that were started and have ended."""
+    """Returns the CPU seconds of all child processes that have ended."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 def worth(folder: Path, path: Path) -> tuple[float, float, float]:
-    """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
+    """Returns flat and routed wirelength in µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
     found = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation).evaluate(placement)
@@ -87,7 +87,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """What is in a worth.csv."""
+    """Reads the lines of a worth.csv."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8") as file:
@@ -95,7 +95,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def add(path: Path, row: tuple[Any, ...]) -> None:
-    """Adds a line to a worth.csv, with its head where it is the first."""
+    """Appends a line to a worth.csv, with a header if it is the first."""
     fresh = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -105,7 +105,7 @@ def add(path: Path, row: tuple[Any, ...]) -> None:
 
 
 def show(rows: list[dict[str, Any]], placers: list[str]) -> None:
-    """Routed wirelengths in the first placer's, and how often that is no longer."""
+    """Prints routed wirelengths relative to the first placer's, and how often they are no longer."""
     table = Table("design", *(f"{name}, mm" for name in placers), title="routed wirelength (flat wirelength)")
     shorter = dict.fromkeys(placers[1:], 0)
     designs = dict.fromkeys(row["design"] for row in rows)

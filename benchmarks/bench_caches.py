@@ -1,16 +1,16 @@
-"""Mean latency of reading parameters, straight from the learner and through a tree of caches. Bar: 4.0 times lower.
+"""Mean latency of reading parameters, directly from the learner and through a tree of caches. Bar: 4.0 times lower.
 
     python benchmarks/bench_caches.py [--readers 64] [--caches 8] [--fan-out 8] [--megabits 50] [--period 21]
     python benchmarks/bench_caches.py --no-netns        without root: forwarders on loopback imitate the links
 
 The learner, each cache and each group of readers is a host of its own (benchmarks/links.py) behind a link of
-`--megabits` in each direction. Every reader is a process. It asks its cache for the version, reads the bytes when the
-version has changed, checks the checksum, and asks again. The learner publishes a new model of `--megabytes` every
-`--period` seconds; the default is the rate of a run on Ariane on two cores (80 iterations in 28 minutes).
+`--megabits` in each direction. Every reader is a process that polls its cache for the version, reads the bytes when the
+version has changed, and verifies the checksum. The learner publishes a new model of `--megabytes` every `--period`
+seconds; the default is the rate of a run on Ariane on two cores (80 iterations in 28 minutes).
 
-Compared are the first `--reads` reads of each reader, from asking for the bytes to the checked checksum. "Age" is the
-time from publication to having the model, the caches' own reads included. Choose links so slow that they, and not the
-CPU, are the bottleneck: the busy share of the machine's CPU is printed (with the work of others).
+Compared are the first `--reads` reads of each reader, from the request for the bytes to the verified checksum. "Age" is
+the time from publication to reception of the model, including the caches' own reads. Choose links so slow that they,
+and not the CPU, are the bottleneck: the utilisation of the machine's CPU (including other processes) is printed.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ START_SECONDS = 300.0
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One arrangement's figures; in seconds unless stated otherwise.
+    """Results of one arrangement; in seconds unless stated otherwise.
 
     Attributes:
-        latencies: of the first reads of each reader.
-        ages: of what those reads brought, from its publication.
+        latencies: latencies of the first reads of each reader.
+        ages: ages of the models that those reads returned.
         published: seconds that the learner spent in each publication.
-        link: mean share of the learner's link used; NaN without a limit.
-        cpu: mean share of the machine's CPU that was busy.
-        failures: of caches, as seen by readers; any would invalidate the figures.
+        link: mean utilisation of the learner's link; NaN without a limit.
+        cpu: mean utilisation of the machine's CPU.
+        failures: failures of caches as seen by readers; any would invalidate the results.
         seconds: duration of the run.
     """
 
@@ -67,7 +67,7 @@ class Role:
             **os.environ,
             "JAX_PLATFORMS": "cpu",
             "OPENBLAS_NUM_THREADS": "1",
-            "MALLOC_MMAP_THRESHOLD_": "1048576",  # freed snapshots go back to the system
+            "MALLOC_MMAP_THRESHOLD_": "1048576",  # freed snapshots are returned to the system
             "PYTHONPATH": str(Path(__file__).parents[1]),
         }
         command = ["python", str(Path(__file__).with_name("cache_roles.py")), *arguments]
@@ -86,12 +86,12 @@ class Role:
         self._process.stdin.flush()
 
     def end(self) -> None:
-        """Ends its standard input."""
+        """Closes its standard input."""
         self._process.stdin.close()
 
 
 def _listen_to(reports: queue.Queue, seconds: float) -> Iterator[tuple[Role, dict]]:
-    """The reports of the roles, until `seconds` are over or one of them ends by itself."""
+    """Yields the reports of the roles until `seconds` have passed or one of them ends by itself."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -104,7 +104,7 @@ def _listen_to(reports: queue.Queue, seconds: float) -> Iterator[tuple[Role, dic
 
 
 def _start(network: Network, reports: queue.Queue, roles: dict[str, list[str]]) -> dict[str, str]:
-    """Starts roles by host; returns the addresses that they reported, as others reach them."""
+    """Starts roles by host; returns the addresses that they reported, as reachable from others."""
     started = [Role(network, host, arguments, reports) for host, arguments in roles.items()]
     found: dict[str, str] = {}
     for role, message in _listen_to(reports, START_SECONDS):
@@ -119,7 +119,7 @@ _roles: list[Role] = []
 
 
 def measure(options: argparse.Namespace, *, caches: int) -> Measured:
-    """Runs one arrangement until every reader has done its reads; no caches = straight from the learner."""
+    """Runs one arrangement until every reader has done its reads; no caches: directly from the learner."""
     from placement.modelcache.tree import ROOT, plan_tree
 
     groups = math.ceil(options.readers / options.readers_per_host)
@@ -139,7 +139,7 @@ def measure(options: argparse.Namespace, *, caches: int) -> Measured:
             level.clear()
 
         for number, host in enumerate(tree.hosts):
-            if tree.parents[number] not in reachable:  # the level above is not up yet
+            if tree.parents[number] not in reachable:  # the level above is not ready yet
                 start_level()
             level[host] = ["cache", bind(host), reachable[tree.parents[number]]]
         start_level()
@@ -152,7 +152,7 @@ def measure(options: argparse.Namespace, *, caches: int) -> Measured:
 
 
 def _collect(network: Network, reports: queue.Queue, options: argparse.Namespace) -> Measured:
-    """From the first publication to the last reader's last read."""
+    """Collects reports from the first publication to the last reader's last read."""
     learner, cpu, sent, start = _roles[0], _cpu(), network.sent("learner"), time.monotonic()
     learner.go()
     published: dict[int, dict] = {}
@@ -184,7 +184,7 @@ def _collect(network: Network, reports: queue.Queue, options: argparse.Namespace
 
 
 def _cpu() -> np.ndarray:
-    """Busy and all CPU time of the machine since it started, in ticks."""
+    """Returns busy and total CPU time of the machine since it started, in ticks."""
     ticks = np.array(Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9], float)
     return np.array([ticks.sum() - ticks[3] - ticks[4], ticks.sum()])
 

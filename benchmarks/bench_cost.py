@@ -1,8 +1,8 @@
-"""CPU time of one full evaluation of the proxy cost, beside that of other evaluators.
+"""CPU time of one full evaluation of the proxy cost, compared with other evaluators.
 
     python benchmarks/bench_cost.py [DESIGN] [PLACEMENT.plc]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. The other figures
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120. The other figures
 were measured on Ariane, so ratios are printed for that design only. Medians and minima of CPU time, one core.
 """
 
@@ -23,7 +23,7 @@ from placement.netlist.load import find, load
 ARIANE = "ariane133_ng45"
 OPEN_EVALUATOR = 13.0  # seconds per evaluation, MacroPlacement's Python evaluator
 CLOSED_BINARY = 6e-3  # seconds per move, Circuit Training's binary
-BAR = 0.3e-3  # seconds that an evaluation of Ariane may take
+BAR = 0.3e-3  # maximum seconds of an evaluation of Ariane
 
 
 def default_design() -> str:
@@ -35,7 +35,7 @@ def default_design() -> str:
 
 
 def seconds_per_evaluation(design: Design, placement: Placement, *, repeats: int = 30, calls: int = 40) -> list[float]:
-    """CPU seconds per call of `repeats` runs of `calls` calls each."""
+    """Returns the CPU seconds per call in each of `repeats` runs of `calls` calls."""
     proxy_cost(design, placement)
     times = []
     for _ in range(repeats):
@@ -47,7 +47,7 @@ def seconds_per_evaluation(design: Design, placement: Placement, *, repeats: int
 
 
 def worst_golden_error(design: Design) -> float | None:
-    """Largest relative error over `golden/costs.json` beside the design's netlist; None where there is none."""
+    """Returns the largest relative error over `golden/costs.json` beside the design's netlist; None without it."""
     golden = find(design.name).parent / "golden"
     if not (golden / "costs.json").exists():
         return None

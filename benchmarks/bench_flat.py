@@ -1,12 +1,12 @@
-"""Full evaluations of placements of an imported design: wirelengths, CPU seconds, memory; coloquinte's beside them.
+"""Full evaluations of placements of an imported design: wirelengths, CPU seconds, memory; compared with coloquinte.
 
     python benchmarks/bench_flat.py DESIGN placement.plc other.def … [--published published.csv]
 
 Printed for each placement: routed, legal and flat wirelength (µm), the share of the wires above capacity; the CPU
 seconds of the whole evaluation, of the spread cells (with the clusters that they begin in) and of the dense ones; the
-placer's iterations in both and their mean milliseconds. Where coloquinte is installed it places the cells, too, neither
-spread nor legalised. With --published (a
-CSV with the columns placer and routed_wirelength_um), Kendall's τ with the routed wirelength of a commercial flow.
+placer's iterations in both and their mean milliseconds. If coloquinte is installed, it places the cells, too, neither
+spread nor legalised. With --published (a CSV with the columns placer and routed_wirelength_um), Kendall's τ with the
+routed wirelength of a commercial flow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLUMNS = ("placement", "routed", "legal", "flat", "overflow", "CPU-s", "spread"
 
 
 def row(name: str, found: FlatEvaluation, seconds: float) -> list[str]:
-    """One line of the table."""
+    """Returns one line of the table."""
     spread, dense, route = found.spread, found.dense, found.route
     legal = found.legal.wirelength if found.legal else spread.wirelength
     wires = [f"{one:,.0f}" for one in (route.routed_wirelength, legal, dense.wirelength)]

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_import.py [--cells 1000000] [--skip-clustering]
 
-Every figure comes from a process of its own. The files are real ones from PLACEMENT_PATH; what is absent is left out.
-`--cells N` imports a made chip of N cells (made_chip.py) by the command instead.
+Every figure is measured in its own process. The files are real ones from PLACEMENT_PATH; missing ones are skipped.
+`--cells N` imports a synthetic chip of N cells (made_chip.py) by the command instead.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ said = f"{clustering.count} soft macros, {netlist.num_nets} nets, {netlist.net_w
 
 
 def find(name: str) -> Path | None:
-    """A file below a folder of PLACEMENT_PATH."""
+    """Finds a file below a folder of PLACEMENT_PATH."""
     folders = [Path(folder) for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep) if folder]
     return next((folder / name for folder in folders if (folder / name).exists()), None)
 
@@ -71,7 +71,7 @@ def measure(title: str, imports: str, work: str) -> None:
 
 
 def measure_made(cells: int, clusters: int) -> None:
-    """Imports a made chip by the command."""
+    """Imports a synthetic chip by the command."""
     with tempfile.TemporaryDirectory() as folder:
         lef, chip = write_chip(Path(folder) / "made", Options(cells=cells, macros=100, ports=500, technology="asap7"))
         size = chip.stat().st_size / 2**20

@@ -1,10 +1,10 @@
-"""What the policy's inputs cost on a large design: CPU seconds, and the process's peak memory after each stage.
+"""Cost of the policy's inputs on a large design: CPU seconds, and the process's peak memory after each stage.
 
     macro-placement generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_inputs.py designs/large
 
-Stages: loading, the springs' solution, decisions for a batch of environments, the same
-without what the springs hold being carried from step to step, and an iteration of the learner on one episode.
+Stages: loading, the springs' solution, decisions for a batch of environments, the same without carrying the springs'
+state from step to step, and an iteration of the learner on one episode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENV = EnvConfig(soft_placer="none")
 
 
 def stage(name: str, work: Callable[[], Any]) -> Any:
-    """Runs `work` and prints what it took."""
+    """Runs `work` and prints its CPU seconds and the peak memory."""
     began = time.process_time()
     found = work()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,12 +1,12 @@
-"""What making a strewn placement legal takes: CPU seconds, displacement, and cases in which no room is found.
+"""Legalisation of perturbed placements: CPU seconds, displacement, and cases without a legal placement found.
 
     python benchmarks/bench_legaliser.py [DESIGN …] [--sigma 60] [--dense 100] [--exact 100]
 
-Without designs, clustered ones of 250, 500 and 1,000 macros are generated, whose own placements are legal. Their macros
-are strewn by a normal distribution. `--dense` counts, of canvases that are cut into pieces and filled to 85%, in how
-many no room is found once the pieces are strewn. `--exact` counts, of random floorplans of at most 12 macros with fixed
-macros, blockages, fences and halos at 50% to 95% utilisation, in how many an exact solver (CP-SAT, if the package
-ortools is installed) finds a legal placement and the legaliser does not.
+By default, clustered designs of 250, 500 and 1,000 macros with legal placements are generated. Their macros are
+perturbed by a normal distribution. `--dense` counts the failures on canvases that are cut into pieces and filled to
+85%, after the pieces are perturbed. `--exact` counts, of random floorplans of at most 12 macros with fixed macros,
+blockages, fences and halos at 50% to 95% utilisation, in how many an exact solver (CP-SAT, if the package ortools is
+installed) finds a legal placement and the legaliser does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIZES = (250, 500, 1000)
 SOFT_FOR_EACH = 6
 UTILISATIONS, STEP, MOST = (0.5, 0.6, 0.7, 0.8, 0.9), 0.1, 0.95
 SOLVER_SECONDS = 20.0
-"""For each case."""
+"""Time limit for each case in seconds."""
 
 
 def main() -> None:
@@ -52,12 +52,12 @@ def main() -> None:
 
 
 def made(macros: int) -> Design:
-    """A generated design of so many macros."""
+    """Generates a design with this many macros."""
     return clustered(seed=0, hard=macros, soft=SOFT_FOR_EACH * macros, ports=120, name=f"clustered{macros}")
 
 
 def legalised(design: Design, placement: Placement) -> tuple[float, float | None]:
-    """CPU seconds, and how far the macros went, summed, µm; None where no room was found."""
+    """Returns CPU seconds, and the total displacement of the macros in µm; None if no legal placement was found."""
     begun = time.process_time()
     try:
         legal = legalise(design, placement)
@@ -68,7 +68,7 @@ def legalised(design: Design, placement: Placement) -> tuple[float, float | None
 
 
 def count_dense(cases: int) -> None:
-    """Prints in how many dense cases no room is found."""
+    """Prints the number of dense cases without a legal placement found."""
     for macros in (10, 25, 60):
         for sigma in (30.0, 100.0):
             designs = [dense_design(seed, macros=macros) for seed in range(cases)]
@@ -79,7 +79,7 @@ def count_dense(cases: int) -> None:
 
 
 def compare_with_exact(cases: int) -> None:
-    """Prints, by utilisation, in how many cases a legal placement exists and is found."""
+    """Prints, by utilisation, the number of cases in which a legal placement exists and is found."""
     for low in UTILISATIONS:
         possible = unknown = 0
         lost = []

@@ -1,10 +1,10 @@
-"""What the choice among the moves of a search can save: annealing with several mixes of moves, at equal CPU time.
+"""Effect of the mix of moves of a search: annealing with several mixes, at equal CPU time.
 
     python benchmarks/bench_mix.py [DESIGN …] [--cost chip] [--seconds 2] [--seeds 3] [--arms default fixed]
 
 DESIGN is of the suite `synthetic`, or a number of macros. Only the annealing is measured, from the cheapest start.
-`default` is the adaptive mix; `half` the same in half the time; `fixed` is not adapted; `per_second` has shares by what
-a move recently saved per CPU second, from 1/20 to 20 times the table's; `look_ahead` tries five mixes, four of them
+`default` is the adaptive mix; `half` is the same in half the time; `fixed` is not adapted; `per_second` sets shares by
+a move's recent savings per CPU second, from 1/20 to 20 times the table's; `look_ahead` tries five mixes, four of them
 random, in each of 15 steps, and only the cheapest continues and counts; `control` does so with the default mix five
 times. Printed are costs relative to the first arm.
 """
@@ -27,11 +27,11 @@ from placement.engine.costs import compute_costs
 from placement.netlist.generators.clustered import clustered
 
 ADAPTED = 4096  # moves between two adaptations
-STEPS, BRANCHES = 15, 5  # of the look-ahead
-SPREAD = {"look_ahead": 0.8, "control": 0.0}  # standard deviation of the logarithms of its weights
+STEPS, BRANCHES = 15, 5  # steps and branches of the look-ahead
+SPREAD = {"look_ahead": 0.8, "control": 0.0}  # standard deviation of the logarithms of the random mixes
 ARMS = ("default", "half", "fixed", "per_second", *SPREAD)
-Mix = Callable[[Annealer], np.ndarray | None]  # the shares of the next moves; None: as the annealer adapts them
-Case = tuple[Callable[[int], Annealer], Callable[[float], float], np.ndarray]  # temperature by progress; first shares
+Mix = Callable[[Annealer], np.ndarray | None]  # shares of the next moves; None: those of the annealer
+Case = tuple[Callable[[int], Annealer], Callable[[float], float], np.ndarray]  # temperature by progress; initial shares
 
 
 def case(name: str, cost: str) -> Case:
@@ -56,7 +56,7 @@ def anneal(one: Case, annealer: Annealer, seconds: float, mix: Mix, begin: float
     while (done := (time.thread_time() - begun) / seconds) < 1:
         if (shares := mix(annealer)) is not None:
             state = annealer.state
-            state.values[1], state.values[4] = shares, 0.0  # shares are not adapted where nothing was saved
+            state.values[1], state.values[4] = shares, 0.0  # no adaptation while nothing was saved
             annealer.resume(state)
         annealer.run(ADAPTED, one[1](begin + (end - begin) * done))
 
@@ -64,7 +64,7 @@ def anneal(one: Case, annealer: Annealer, seconds: float, mix: Mix, begin: float
 def per_second(one: Case) -> Mix:
     seconds, trial, unit = np.ones(len(MOVES)), one[0](0), np.eye(len(MOVES))
     for move in np.flatnonzero(one[2]):
-        begun = time.thread_time()  # what a proposal takes is measured first, halfway through the temperatures
+        begun = time.thread_time()  # the time of a proposal is measured first, halfway through the temperatures
         anneal(one, trial, 1e-3, lambda _, move=move: unit[move], 0.5, 0.5)
         seconds[move] = (time.thread_time() - begun) / trial.tallies[MOVES[move]].drawn
     recent, before = np.zeros((2, len(MOVES))), np.zeros((2, len(MOVES)))

@@ -2,11 +2,11 @@
 
     python benchmarks/bench_moves.py [DESIGN] [--moves N] [--accept SHARE] [--cost chip] [--anneal SECONDS]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Of ten moves, four
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120. Of ten moves, four
 put a hard macro and four a soft macro on a random gcell, one swaps two hard macros, one turns one. --accept is the
 share of moves that is kept; the rest is undone. The public annealer's figure is for Ariane, so the ratio is printed for
-it only. --anneal: also the moves of a search of so many CPU seconds, its starts not counted: its own kinds of moves at
-its own acceptance, most of them rejected by a bound before their nets are rerouted.
+it only. --anneal: also the moves of a search of this many CPU seconds after its starts: its own mix of moves at its own
+acceptance, most of them rejected by a bound before their nets are rerouted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPEATS = 10
 
 
 def native_rate(cost: IncrementalCost, moves: int, accept: float) -> float:
-    """Moves per CPU second, median of `REPEATS` runs of a loop in C++."""
+    """Returns moves per CPU second, median of `REPEATS` runs of a loop in C++."""
     rates = []
     for repeat in range(REPEATS):
         start = time.process_time()
@@ -40,7 +40,7 @@ def native_rate(cost: IncrementalCost, moves: int, accept: float) -> float:
 
 
 def python_rate(cost: IncrementalCost, design: Design, moves: int, accept: float) -> float:
-    """Moves per CPU second of a loop in Python over moves of hard and soft macros drawn beforehand."""
+    """Returns moves per CPU second of a Python loop over moves of hard and soft macros drawn beforehand."""
     generator = np.random.default_rng(0)
     canvas, kinds = design.canvas, design.netlist.kind
     macros = np.flatnonzero(np.isin(kinds, (NodeKind.HARD, NodeKind.SOFT)) & ~design.initial.fixed)
@@ -61,7 +61,7 @@ def python_rate(cost: IncrementalCost, design: Design, moves: int, accept: float
 
 
 def annealer_rates(design: Design, weights: CostWeights, seconds: float) -> tuple[float, float, float]:
-    """Moves per CPU second of a search after its starts; the shares of them that were legal, and accepted."""
+    """Returns moves per CPU second of a search after its starts, and the shares of legal and of accepted moves."""
     found = search(design, seconds=seconds, weights=weights)
     first, last = found.history[0], found.history[-1]
     drawn, legal, accepted = (sum(tally[i] for tally in found.tallies.values()) for i in range(3))

@@ -1,11 +1,11 @@
-"""What an episode costs in replay: as its actions, which the learner plays again, and with all its observations.
+"""Cost of an episode in replay: as its actions, which the learner replays, and with all its observations.
 
     python benchmarks/bench_observations.py [--design ariane133_ng45] [--episodes 32] [--rounds 3]
 
-In this project an episode travels as its actions, and the learner's engine makes the observations again
-(`EpisodeRenderer`). This script compares that with sending all observations. Both ways go through a Reverb server in
-this process, without a network: write, confirm, take. CPU time is that of the whole process with the server's threads;
-medians over rounds in which both ways take turns. Episodes are random legal ones.
+In this project an episode is sent as its actions, and the learner's engine renders the observations
+(`EpisodeRenderer`). This script compares that with sending all observations. Both use a Reverb server in this process,
+without a network: write, confirm, take. CPU time is that of the whole process with the server's threads; medians over
+rounds in which both alternate. Episodes are random legal ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEADLINE = 60_000  # ms
 
 
 class Way(NamedTuple):
-    """Arrays of an episode, by name, and what one of them weighs."""
+    """Arrays of an episode, by name, and the size of one of them."""
 
     name: str
     arrays: list[dict[str, np.ndarray]]
@@ -42,7 +42,7 @@ class Way(NamedTuple):
 
 
 def ways(episodes: list[Episode], seen: Observation) -> tuple[Way, Way]:
-    """The same episodes as actions alone, and with their observations."""
+    """Returns the same episodes as actions alone, and with their observations."""
     actions = [dict(episode._asdict()) for episode in episodes]
     rows = [Observation(*(array[index] for array in seen)) for index in range(len(episodes))]
     whole = [
@@ -53,7 +53,7 @@ def ways(episodes: list[Episode], seen: Observation) -> tuple[Way, Way]:
 
 
 def through_reverb(way: Way) -> float:
-    """CPU seconds of an episode, written, confirmed and taken."""
+    """Returns the CPU seconds per episode written, confirmed and taken."""
     specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in way.arrays[0].items()}
     server = start_server([reverb.Table.queue(way.name, len(way.arrays), signature=specs)])
     try:

@@ -1,14 +1,14 @@
-"""What placements of an imported design's macros are worth: by a placer that is not ours, and by the flat check.
+"""Quality of macro placements of an imported design, by an independent placer and by the full evaluation.
 
     python benchmarks/bench_outcome.py DESIGN placed.plc flow.def … [--published published.csv] [--no-check]
 
 For each placement coloquinte places all standard cells around the macros, with no halo. Printed: the half perimeters of
 the nets of 2 to 3,000 pins, the share of their demand over the tracks (of horizontal wires, of vertical ones), and the
-mean demand over capacity of the fullest 5% of the gcells; then what `evaluate full=true` says. Demand is a net's half
-perimeter times 0.55 + 0.05 for each pin (1 at least, 4 at most), spread over its box on 128 × 128 gcells; capacity is
-the canvas's tracks, or --tracks, less what macros block, or --blocked. With --published (a CSV with the columns placer
-and routed_wirelength_um), Kendall's τ of each figure with the routed wirelength of the placer a file is named after.
-Needs `pip install coloquinte`.
+mean demand over capacity of the fullest 5% of the gcells; then the results of `evaluate full=true`. Demand is a net's
+half perimeter times 0.55 + 0.05 for each pin (1 at least, 4 at most), spread over its box on 128 × 128 gcells; capacity
+is the canvas's tracks, or --tracks, less what macros block, or --blocked. With --published (a CSV with the columns
+placer and routed_wirelength_um), Kendall's τ of each figure with the routed wirelength of the placer a file is named
+after. Needs `pip install coloquinte`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _FULLEST = 0.05
 
 
 class Outside(NamedTuple):
-    """What the other placer says.
+    """Results of the independent placer.
 
     Attributes:
         flat_wirelength: µm.
         over_horizontal, over_vertical: shares of the demand over the tracks.
         fullest: mean demand over capacity of the fullest gcells.
-        seconds: of the processor, the placer's alone.
+        seconds: CPU seconds of the placer alone.
     """
 
     flat_wirelength: float
@@ -54,7 +54,7 @@ class Outside(NamedTuple):
 
 
 def outside(netlist: Netlist, macros: Placement, core: Core, tracks: np.ndarray, blocked: np.ndarray) -> Outside:
-    """What coloquinte says of macros as they stand; tracks, and what macros block of them, are those of `tracks_of`."""
+    """Evaluates fixed macros with coloquinte; `tracks`, and the `blocked` part of them, are those of `tracks_of`."""
     placed, seconds = coloquinte_placement(netlist, macros, core)
     dx, dy = pin_offsets(netlist, placed.orientation)
     sides = []
@@ -80,13 +80,13 @@ def outside(netlist: Netlist, macros: Placement, core: Core, tracks: np.ndarray,
 
 
 def _gcells(low: np.ndarray, high: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """The first gcell of each interval, and the one after its last."""
+    """Returns the first gcell of each interval, and the one after its last."""
     first, last = (np.clip((edge / step).astype(int), 0, _GRID - 1) for edge in (low, high))
     return first, last + 1
 
 
 def _spread(amount: np.ndarray, first: tuple[np.ndarray, ...], end: tuple[np.ndarray, ...]) -> np.ndarray:
-    """[128, 128]: the sum of boxes of gcells that hold `amount` everywhere."""
+    """Returns the sum of boxes of gcells, each with `amount` everywhere, [128, 128]."""
     steps = np.zeros((_GRID + 1, _GRID + 1))
     for i, j, sign in ((first[0], first[1], 1), (end[0], end[1], 1), (first[0], end[1], -1), (end[0], first[1], -1)):
         np.add.at(steps, (i, j), sign * amount)
@@ -94,7 +94,7 @@ def _spread(amount: np.ndarray, first: tuple[np.ndarray, ...], end: tuple[np.nda
 
 
 def _covered(netlist: Netlist, macros: Placement, core: Core) -> np.ndarray:
-    """[128, 128]: the share of each gcell under macros."""
+    """Returns the share of each gcell under macros, [128, 128]."""
     hard, edge, shares = netlist.hard, np.arange(_GRID), []
     for at, side, corner, whole in (
         (macros.x, netlist.width, core.x, core.width),
@@ -107,7 +107,7 @@ def _covered(netlist: Netlist, macros: Placement, core: Core) -> np.ndarray:
 
 
 def tracks_of(canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
-    """Per µm, horizontal and vertical: the canvas's tracks, and what a macro blocks of them."""
+    """Returns the canvas's tracks per µm, horizontal and vertical, and those that a macro blocks."""
     return (
         np.array([canvas.routes_horizontal, canvas.routes_vertical]),
         np.array([canvas.macro_routes_horizontal, canvas.macro_routes_vertical]),

@@ -1,13 +1,13 @@
-"""CPU time of the policy: forward pass, drawing actions, learning; beside Circuit Training's on the same design.
+"""CPU time of the policy: forward pass, drawing actions, learning; compared with Circuit Training on the same design.
 
     python benchmarks/bench_policy.py [DESIGN] [--batch B] [--minibatch M]
 
-Then, as ratios within this run: what it saves to run the encoder once per parameters (in learning: once per minibatch)
-instead of at every step, in inference and in a gradient step.
+Then, as ratios within this run: the savings of running the encoder once per parameter update (in learning: once per
+minibatch) instead of at every step, in inference and in a gradient step.
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. CPU time of the
-whole process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on
-the same kind of machine, so ratios are printed for that design only.
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120. CPU time of the whole
+process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on the same
+kind of machine, so ratios are printed for that design only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CT_STEP = (0.190, 0.290)  # seconds per step as its collector runs its policy
 CT_STEP_COMPILED = 0.024  # seconds per step, compiled, batch 1
 CT_LEARNER = (16.7, 45.6)  # samples per second: usual padding, tightest padding
 BAR_ACT = 0.3e-3  # CPU seconds per decision at a batch of 16 to 32
-FEWER = 32  # the minibatch of what costs the same per sample whatever its size
+FEWER = 32  # minibatch for work whose cost per sample does not depend on it
 BAR_LEARN = 2e-3  # CPU seconds per sample, forward and backward
 
 
@@ -55,7 +55,7 @@ def default_design() -> str:
 
 
 def random_episodes(design: Design, count: int) -> list[Episode]:
-    """Episodes of uniformly random legal actions, with made-up rewards (no soft macro is placed)."""
+    """Returns episodes of uniformly random legal actions, with artificial rewards (no soft macro is placed)."""
     generator = np.random.default_rng(0)
     pool = make_pool(design, count, num_threads=1, config=EnvConfig(soft_placer="none"))
     observation, _ = pool.reset()
@@ -73,7 +73,7 @@ def random_episodes(design: Design, count: int) -> list[Episode]:
 
 
 def learner_times(design: Design, minibatch: int) -> tuple[float, float, float]:
-    """(CPU seconds per sample of gradient steps, wall-clock samples/s, CPU seconds per sample of the rest)."""
+    """Returns CPU seconds per sample of gradient steps, samples per wall-clock second, CPU seconds of the rest."""
     episodes = random_episodes(design, 8)
     results = []
     for epochs in (1, 5):
@@ -121,11 +121,11 @@ def _per_decision(agent: Agent, params: dict, embeddings: Embeddings, design: De
 
 
 class EncoderAtEveryStep(Network):
-    """The same network and the same results, with encoder and contexts made anew for every sample."""
+    """The same network and the same results, but encoder and contexts are computed for every sample."""
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
-        """Nothing that is kept."""
-        return jnp.zeros((*inputs.order.shape, 0))
+        """Returns nothing: no embeddings are cached."""
+        return jnp.zeros((*inputs.size.shape[:2], 0))
 
     def decide(
         self,
@@ -135,7 +135,7 @@ class EncoderAtEveryStep(Network):
         observation: Observation,
         energy: jax.Array | None = None,
     ) -> jax.Array:
-        """As `Network`, each sample being a design of its own."""
+        """Does the work of `Network` with each sample as a design of its own."""
         own = jax.tree.map(lambda constants: constants[jnp.asarray(observation.design)], inputs)
         made = Network.embed(self, params, own)
         each = observation._replace(design=np.arange(len(observation.step)))
@@ -143,7 +143,7 @@ class EncoderAtEveryStep(Network):
 
 
 class Cost(NamedTuple):
-    """CPU seconds per sample, and the logits that came out."""
+    """CPU seconds per sample, and the resulting logits."""
 
     inference: float
     gradient: float
@@ -151,7 +151,7 @@ class Cost(NamedTuple):
 
 
 def costs(network: Network, params: Params, design: Design, *, batch: int, minibatch: int) -> Cost:
-    """Of a decision's forward pass at a batch size, and of a gradient step at a minibatch size."""
+    """Measures a decision's forward pass at a batch size, and a gradient step at a minibatch size."""
     embeddings = jax.jit(network.embed)(params, network.inputs)
     decide = jax.jit(network.decide)
     seen = jax.device_put(random_observation([design], 0, batch))
@@ -182,7 +182,7 @@ def print_costs(design: Design, *, batch: int, minibatch: int = PPOConfig().mini
 
 
 def cpu_seconds(call: Callable[[], object], *, repeats: int = 30) -> float:
-    """Median CPU seconds of a call, after one to compile."""
+    """Returns the median CPU seconds of a call, after one to compile."""
     jax.block_until_ready(call())
     times = []
     for _ in range(repeats):
@@ -193,7 +193,7 @@ def cpu_seconds(call: Callable[[], object], *, repeats: int = 30) -> float:
 
 
 def _samples(design: Design, count: int) -> tuple[IterationData, Minibatch]:
-    """Made-up samples with legal actions, and the minibatch of all of them."""
+    """Returns artificial samples with legal actions, and the minibatch of all of them."""
     seen, generator = random_observation([design], 2, count), np.random.default_rng(0)
     actions = seen.mask.reshape(count, -1).argmax(axis=1).astype(np.int32)
     advantages = generator.normal(size=count).astype(np.float32)

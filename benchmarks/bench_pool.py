@@ -1,4 +1,4 @@
-"""Steps per second of the engine's pool beside other ways to step environments, and the cost of a step.
+"""Steps per second of the engine's pool and of other methods to step environments, and the cost of a step.
 
     PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 2] [--rounds 3] [--threads 1 2 4 …]
     python benchmarks/bench_pool.py --drawn 20 60 [--count 1000]
@@ -10,11 +10,11 @@ macros; environments are out of phase in (a), (d) and (e).
     (b) Gymnasium's `SyncVectorEnv`             (e) the pool in asynchronous mode
     (c) its `AsyncVectorEnv`                    (f) the engine's step in a plain loop on as many threads
 
-With `--drawn MACROS` it measures instead how steps per second and memory change where a synchronous pool plays N
-different designs of up to so many macros: a list of them, or as many drawn one by one.
+With `--drawn MACROS` it measures instead how steps per second and memory change if a synchronous pool plays N different
+designs of up to MACROS macros: a list of them, or as many drawn one by one.
 
-Where the package `envpool` is installed, its CartPole shows what a pool itself costs. All are measured in turn for some
-rounds; medians are printed. Compare ratios, not figures. CPU time is the process's own, children not counted.
+If the package `envpool` is installed, its CartPole shows the overhead of a pool. All are measured in turn for some
+rounds; medians are printed. Compare ratios, not absolute figures. CPU time is that of the process without children.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from placement.netlist.load import load
 
 ENVS = 64
 THREADS = 2
-BATCH = ENVS // 2  # of the asynchronous pools
+BATCH = ENVS // 2  # batch size of the asynchronous pools
 
 
 class Script:
-    """Legal episodes, one for each environment, played over and over from different points on."""
+    """Legal episodes, one per environment, played repeatedly from different starting points."""
 
     def __init__(self, design: Design, envs: int) -> None:
         self.actions = np.stack([self._episode(design, env % 16) for env in range(envs)])
@@ -66,17 +66,17 @@ class Script:
                 state.place(*divmod(cell, design.canvas.columns))
                 actions.append(cell)
             if len(actions) == len(design.placing_order):
-                return np.array([*actions, 0], np.int32)  # the last is ignored: the environment begins anew
+                return np.array([*actions, 0], np.int32)  # the last is ignored: it begins the next episode
 
     def next(self, envs: np.ndarray) -> np.ndarray:
-        """int32 [B]: the next action of each of `envs`."""
+        """Returns the next action of each of `envs`, int32 [B]."""
         actions = self.actions[envs, self.at[envs]]
         self.at[envs] = (self.at[envs] + 1) % self.actions.shape[1]
         return actions
 
 
 def measured(turn: Callable[[], int], seconds: float) -> tuple[float, float]:
-    """Steps per second of wall-clock time and CPU µs per step of `turn`, which returns its number of steps."""
+    """Returns steps per second of wall-clock time and CPU µs per step of `turn`, which returns its number of steps."""
     turn()
     steps, wall, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - wall < seconds:
@@ -178,7 +178,7 @@ def raw_engine(design: Design, config: EnvConfig, threads: int = THREADS) -> Ite
         return steps * threads
 
     took = 0.0
-    while took < 0.7:  # so long that the set-up of a turn does not count
+    while took < 0.7:  # long enough for the set-up of a turn to be negligible
         steps *= 2
         start = time.process_time()
         turn()
@@ -230,7 +230,7 @@ def compare(design: Design, soft_placer: str, seconds: float, rounds: int) -> No
 
 
 def yardstick(seconds: float, rounds: int) -> None:
-    """EnvPool's CartPole, where it is installed."""
+    """Measures EnvPool's CartPole if it is installed."""
     if importlib.util.find_spec("envpool") is None:
         print("  envpool is not installed: no yardstick")
         return
@@ -276,12 +276,12 @@ def scaling(design: Design, threads: list[int], seconds: float, rounds: int) -> 
 
 
 def resident() -> float:
-    """MiB of this process's memory."""
+    """Returns the resident memory of this process in MiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def drawn(macros: tuple[int, int], count: int, episodes: int) -> None:
-    """A row for one design, a list of `count`, as many drawn, and the same with four episodes of each."""
+    """Prints a row for one design, a list of `count`, as many drawn ones, and the same with four episodes of each."""
     distribution = SyntheticDesigns(macros=macros, count=count)
     kinds: dict[str, Callable[[], DesignDistribution | list[Design]]] = {
         "one design": lambda: [distribution[0]],

@@ -1,8 +1,8 @@
-"""CPU time of reading a netlist file, beside the bar of 2 s for Ariane's 11 MB of text.
+"""CPU time of reading a netlist file; the bar is 2 s for Ariane's 11 MB of text.
 
     python benchmarks/bench_read.py [DESIGN]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120.
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BAR = 2.0  # seconds, on Ariane
 
 
 def default_design() -> str:
-    """Ariane where it can be found, else a shipped design of its size."""
+    """Returns Ariane if it can be found, else a shipped design of its size."""
     try:
         find(ARIANE)
     except DesignError:

@@ -1,8 +1,8 @@
-"""The row area that placements of an imported design leave, and what the legaliser makes of their cells.
+"""Row area left by placements of an imported design, and the result of legalising their cells.
 
     python benchmarks/bench_rows.py DESIGN placement.plc other.def … [--density 0.6]
 
-The cells are placed once, from the middle of the core at one density, as OpenROAD's placer does by default, and then
+The cells are placed once, from the middle of the core at one density, as by OpenROAD's placer by default, and then
 legalised. Printed for each placement: connected pieces of row area, the share of the largest, sites in slivers; the
 half perimeters after global placement and after legalisation (µm), cells without a place, and the mean and the greatest
 displacement (µm), with the CPU seconds of both.

@@ -1,12 +1,12 @@
-"""The price of distribution: episodes and gradient steps per second of `runtime=ray` beside `runtime=local`.
+"""Overhead of distribution: episodes and gradient steps per second of `runtime=ray` and of `runtime=local`.
 
     python benchmarks/bench_runtime.py [--design clustered40] [--actors 2] [--envs 16] [--seconds 60] [--rounds 3]
 
-Both have the same settings and as many actors: threads of one process (local), or processes of their own with one
-replay shard and one model cache (ray). Each round trains a fresh run on each runtime in turn and measures a window of
-some seconds after the first iterations, which compile. Medians over the rounds. Two ratios are printed: episodes per
-wall-clock second, for which the machine must be quiet (its load is printed), and CPU seconds per episode over all
-processes, which other work disturbs less.
+Both have the same settings and number of actors: threads of one process (local), or separate processes with one replay
+shard and one model cache (ray). Each round trains a new run on each runtime in turn and measures a window of
+`--seconds` after the first iterations, which compile. Medians over the rounds. Two ratios are printed: episodes per
+wall-clock second, for which the machine must be idle (its load is printed), and CPU seconds per episode over all
+processes, which depend less on other work.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from typing import NamedTuple
 from placement.runtimes.ray.ray_connection import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
-SKIPPED = 5  # iterations at the beginning
+SKIPPED = 5  # initial iterations, which compile
 START_SECONDS = 600.0
 BAR = 0.15
 
 
 class Speed(NamedTuple):
-    """Of one run: per second, `infeed` as share of the window, processor seconds for an episode."""
+    """Speed of one run: per second; `infeed` is a share of the window, CPU seconds are per episode."""
 
     episodes: float
     steps: float
@@ -43,7 +43,7 @@ class Speed(NamedTuple):
 
 
 def train(runtime: str, options: argparse.Namespace, folder: Path) -> Speed:
-    """Runs until the window has passed, and stops the run as Ctrl-C does."""
+    """Runs until the window has passed, then stops the run as Ctrl-C does."""
     settings = {
         "design": options.design,
         "run_dir": folder,
@@ -74,7 +74,7 @@ def train(runtime: str, options: argparse.Namespace, folder: Path) -> Speed:
 
 
 def watch(process: subprocess.Popen[bytes], path: Path, seconds: float) -> Speed | None:
-    """The speed between the first iterations' end and `seconds` later; None if the run ended."""
+    """Returns the speed from the end of the first iterations to `seconds` later; None if the run ended."""
     deadline = time.monotonic() + START_SECONDS
     while len(rows(path)) < SKIPPED:
         if process.poll() is not None or time.monotonic() > deadline:
@@ -108,7 +108,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process and all below it, since each began."""
+    """Returns the CPU seconds of a process and its descendants since each began."""
     ticks = 0
     for number in (pid, *(process.pid for process in descendants(pid))):
         try:

@@ -33,7 +33,7 @@ CONFIG = EnvConfig(soft_placer="none")
 
 
 class AsyncVecEnv(VecEnv):
-    """Gymnasium's `AsyncVectorEnv` of `PlacementEnv` as Stable-Baselines3 takes environments."""
+    """Gymnasium's `AsyncVectorEnv` of `PlacementEnv` as an environment for Stable-Baselines3."""
 
     def __init__(self, design: Design, count: int) -> None:
         make = functools.partial(PlacementEnv, design, config=CONFIG)
@@ -81,7 +81,7 @@ def _copied(observation: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def alone(envs: VecEnv, seconds: float) -> float:
-    """Steps per second of the environments and their masks."""
+    """Returns the steps per second of the environments and their masks."""
     generator = np.random.default_rng(0)
     envs.reset()
     steps, spent = 0, 0.0
@@ -97,7 +97,7 @@ def alone(envs: VecEnv, seconds: float) -> float:
 
 
 def learning(envs: VecEnv, seconds: float, *, model: MaskablePPO) -> float:
-    """Steps per second of MaskablePPO's loop."""
+    """Returns the steps per second of MaskablePPO's loop."""
     start, before = time.perf_counter(), model.num_timesteps
     while time.perf_counter() - start < seconds:
         model.learn(envs.num_envs * model.n_steps, reset_num_timesteps=False)
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--envs", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--width", type=int, default=64)  # Stable-Baselines3's own default
+    parser.add_argument("--width", type=int, default=64)  # the default of Stable-Baselines3
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=256)
     arguments = parser.parse_args()

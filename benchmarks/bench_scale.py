@@ -1,14 +1,14 @@
-"""How times and memory grow with the design: a table, a plot on logarithmic axes, and the exponents.
+"""Growth of times and memory with the design: a table, a log-log plot, and the exponents.
 
     python benchmarks/bench_scale.py OUT [--sizes 60 120 250 500 1000] [--search 10 70] [--cost chip] [--rounds 5]
 
-Designs of so many hard macros and six times as many soft macros are generated. Of each, in a process of its own and on
+Designs of `--sizes` hard macros and six times as many soft macros are generated. Each is measured in its own process on
 one core, in CPU seconds: reading its files, a full cost, a move of the incremental cost, a step of an environment
-without the episode's end, the soft placers, the legaliser (macros strewn by 60 µm), an episode; then the peak memory
-until then, and the cost that a search has after some CPU seconds. Written to OUT: scale.csv, scale.md, scale.png.
-The exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared
-machine a size that meets a busy minute bends it: with `--rounds` all sizes are measured so many times in turn, and the
-least time of each figure counts. Searches run in the first round only.
+without the episode's end, the soft placers, the legaliser (macros perturbed by 60 µm), an episode; then the peak
+memory, and the cost of a search after `--search` CPU seconds. Written to OUT: scale.csv, scale.md, scale.png. The
+exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared
+machine, a busy minute distorts it: `--rounds` measures all sizes repeatedly in turn, and the least time of each figure
+counts. Searches run in the first round only.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from tests.support.dense import strewn
 SIZES = (60, 120, 250, 500, 1000)
 SOFT_FOR_EACH = 6
 LEAST_SECONDS = 0.5
-"""CPU seconds that a short thing is repeated for."""
+"""Minimum CPU seconds for which a short measurement is repeated."""
 TIMES = ("read", "full cost", "move", "step", "analytic_fast", "force_directed", "legalise", "episode")
-"""The rows that have an exponent."""
+"""Rows that have an exponent."""
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[str, float]:
-    """All figures of one size."""
+    """Returns all figures of one size."""
     made = clustered(seed=0, hard=macros, soft=SOFT_FOR_EACH * macros, ports=120, name=f"clustered{macros}")
     weights = CostConfig(name=cost_name).weights()
     with tempfile.TemporaryDirectory() as name:
@@ -106,7 +106,7 @@ def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[s
 
 
 def seconds_of(call: Callable[[], Any], *, least: float = LEAST_SECONDS) -> float:
-    """CPU seconds of a call, the mean of as many as take `least` seconds, after a first one; `least` 0: of that one."""
+    """Returns the mean CPU seconds of calls for `least` seconds, after a first call; `least` 0: of that one."""
     if least > 0:
         call()
     begun, calls = time.process_time(), 0
@@ -117,13 +117,13 @@ def seconds_of(call: Callable[[], Any], *, least: float = LEAST_SECONDS) -> floa
 
 
 def move_seconds(design: Design, weights: CostWeights) -> float:
-    """Of a move of a random walk in C++, one in ten kept."""
+    """Returns the CPU seconds of a move of a random walk in C++, one in ten accepted."""
     cost, moves, seed = IncrementalCost(design, weights=weights), 2000, iter(range(10**9))
     return seconds_of(lambda: cost._native.random_walk(moves, next(seed), 0.1)) / moves
 
 
 def step_seconds(design: Design) -> float:
-    """Of a step with its observation, inside the engine."""
+    """Returns the CPU seconds of a step with its observation, inside the engine."""
     actions = episode(design, 0)[None]
     renderer = EpisodeRenderer([design])
     out = renderer.arrays(*actions.shape)
@@ -131,7 +131,7 @@ def step_seconds(design: Design) -> float:
 
 
 def episode_seconds(design: Design, cost_name: str) -> float:
-    """Of an episode of the pool on one thread, its soft macros placed and its cost worked out."""
+    """Returns the CPU seconds of an episode of the pool on one thread, including soft macros and cost."""
     pool = make_pool(design, 1, num_threads=1, config=EnvConfig(cost=CostConfig(name=cost_name)))
     actions = episode(design, 0)
 
@@ -148,7 +148,7 @@ def _gcells(design: Design) -> int:
 
 
 def exponent(rows: list[dict[str, float]], name: str) -> float:
-    """Of the power law in the number of macros that fits a row best."""
+    """Returns the exponent of the power law in the number of macros that best fits a row."""
     x, y = (np.log([row[key] for row in rows]) for key in ("macros", name))
     return float(np.polyfit(x, y, 1)[0])
 
@@ -174,7 +174,7 @@ def write(out: Path, rows: list[dict[str, float]]) -> None:
 
 
 def shown(name: str, value: float) -> str:
-    """A figure with its unit."""
+    """Formats a figure with its unit."""
     if name in TIMES:
         unit = next((unit for unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if value >= unit[0]), (1e-6, "µs"))
         return f"{value / unit[0]:.3g} {unit[1]}"
@@ -182,7 +182,7 @@ def shown(name: str, value: float) -> str:
 
 
 def draw(path: Path, rows: list[dict[str, float]], slopes: dict[str, float]) -> None:
-    """Times over macros on logarithmic axes."""
+    """Plots times over macros on logarithmic axes."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_search.py [DESIGN] [--moves N] [--seeds N] [--schedule adaptive] [--starts packed,spiral]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Searches of N moves,
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120. Searches of N moves,
 with soft macros moved and without, by seed.
 """
 

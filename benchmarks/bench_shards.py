@@ -7,18 +7,17 @@
 Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py). Only the shards' links are
 limited, to `--megabits`, one figure for each payload.
 
-A writer is a thread. It makes an episode, writes it to its shard, waits for the confirmation, and begins again. Making
-an episode takes `--making` times as long as a payload takes on a link, give or take half (so 64 writers ask for 64/21
-of what one link carries, and for 16/21 of what each of four does). The learner reads from all shards meanwhile; with
-`--unread` it does not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which
-do not compress, with as many steps as fit. Each writer's first write connects; it happens before the time begins and
-does not count.
+A writer is a thread that repeatedly makes an episode, writes it to its shard, and waits for the confirmation. Making an
+episode takes `--making` times as long as a payload takes on a link, ± 50% (so 64 writers demand 64/21 of the capacity
+of one link, and 16/21 of that of each of four). The learner reads from all shards meanwhile; with `--unread` it does
+not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which do not compress,
+with as many steps as fit. Each writer's first write connects; it happens before the time begins and does not count.
 
-A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is not busy. "±" is the standard
-error of the mean, from the differences between writers. A point takes `--seconds`, or as long as `--writes` take that
-need not wait (few writers make few), at most `--most`, and at least as long as each writer needs for four. Points that
-FILE already has are not measured again. "Stolen" is CPU time that the machine's host gave to others: if it is more than
-some hundredths of a core, the latencies are the host's and not the shards'.
+A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is idle. "±" is the standard
+error of the mean, from the differences between writers. A point takes `--seconds`, or the time of `--writes` writes
+without waiting (few writers make few), at most `--most`, and at least the time of four writes per writer. Points that
+are already in FILE are not measured again. "Stolen" is CPU time that the machine's host gave to others: if it is more
+than some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations
@@ -44,10 +43,12 @@ CAPACITY = 64
 UNREAD_CAPACITY = 5000
 BAR = 3.0
 ROUNDS = 4.0
-"""Writes for which each writer's time suffices even if the link is busy: the first ones find it empty."""
+"""Number of writes for which each writer's time suffices even on a busy link, because the first writes find it
+empty.
+"""
 ANSWER_SECONDS = 900.0
 SILENCE_SECONDS = 120.0
-"""Behind a link that others fill, a shard's answers take longer than a run allows."""
+"""Timeout of a shard's answers in seconds; behind a busy link they take longer than a run allows."""
 
 
 def steps_of(megabytes: float) -> int:
@@ -64,7 +65,7 @@ def make_episode(steps: int, actor: int) -> Episode:
     )
 
 
-# What runs on the hosts: each reads commands as lines of JSON from standard input, and answers each with one line.
+# Code of the hosts: each reads commands as lines of JSON from standard input, and answers each with one line.
 
 
 def serve(roles: dict[str, Callable[..., object]]) -> None:
@@ -181,7 +182,7 @@ def writer_role() -> None:
 ROLES = {"shard": shard_role, "learner": learner_role, "writer": writer_role}
 
 
-# The benchmark's own process.
+# Code of the benchmark's own process.
 
 
 class Process:
@@ -215,7 +216,7 @@ def measure(
     *,
     read: bool,
 ) -> dict:
-    """One point: `shards` shards, `writers` writers, payload and rate of `point`; whether a learner reads."""
+    """Measures one point: `shards` shards, `writers` writers, payload and rate of `point`; `read`: a learner reads."""
     steps, link_seconds = steps_of(point["megabytes"]), point["megabytes"] * 8 / point["megabits"]
     making = point["making"] * link_seconds
     shape = {"steps": steps, "capacity": CAPACITY if read else UNREAD_CAPACITY}
@@ -228,7 +229,7 @@ def measure(
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
     seconds = max(wanted, ROUNDS * max(making + link_seconds, writers / shards * link_seconds))
     groups: dict[str, list[int]] = {}
-    for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
+    for actor in range(writers):  # the writers of a host use all shards and share a connection to each
         groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
     for host, actors in groups.items():
         processes[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
@@ -259,7 +260,7 @@ def measure(
 
 
 def standard_error(of_writers: list[np.ndarray]) -> float:
-    """Of the mean over all writes; a writer's writes are correlated, so that each writer is one observation."""
+    """Returns the standard error of the mean over all writes, one observation per writer: writes are correlated."""
     counts = np.array([len(found) for found in of_writers], float)
     mean = np.concatenate(of_writers).mean()
     residuals = np.array([found.sum() for found in of_writers]) - mean * counts
@@ -267,7 +268,7 @@ def standard_error(of_writers: list[np.ndarray]) -> float:
 
 
 def cpu_seconds() -> tuple[float, float]:
-    """CPU seconds of the whole machine since it started: used, and stolen by its host."""
+    """Returns the CPU seconds of the whole machine since it started: used, and stolen by its host."""
     ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100, int(ticks[7]) / 100
 
@@ -313,7 +314,7 @@ def run(arguments: argparse.Namespace) -> list[dict]:
 
 
 def report(points: list[dict], megabytes: float, arguments: argparse.Namespace) -> None:
-    """The growth from the fewest to the most writers, for each number of shards, and the bar."""
+    """Prints the growth from the fewest to the most writers for each number of shards, and the bar."""
     low, high = min(arguments.writers), max(arguments.writers)
     mean = {(one["shards"], one["writers"]): one["mean"] for one in points if one["megabytes"] == megabytes}
     growth = {shards: mean[shards, high] / mean[shards, low] for shards in arguments.shards}

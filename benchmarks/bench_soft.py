@@ -1,12 +1,12 @@
-"""CPU time of each soft-macro placer and the proxy cost that it reaches, beside other placers.
+"""CPU time of each soft-macro placer and the proxy cost that it reaches, compared with other placers.
 
     python benchmarks/bench_soft.py [DESIGN] [PLACEMENT.plc] [--random 20] [--repeats 15]
 
-DESIGN is a name or a path; default: ariane133_ng45 with its legalized.plc where PLACEMENT_PATH has them, else
-clustered120. Each placer places the soft macros around the hard macros of the design's initial placement, of
-PLACEMENT, and of `--random` random legal placements of the hard macros (seeds 0, 1, …; each macro on a legal gcell
-drawn uniformly). Times are medians and minima of CPU time on one core, without the placer's set-up. The other figures
-were measured on Ariane, so ratios and bars are printed for that design only.
+DESIGN is a name or a path; default: ariane133_ng45 with its legalized.plc if they are on PLACEMENT_PATH, else
+clustered120. Each placer places the soft macros around the hard macros of the design's initial placement, of PLACEMENT,
+and of `--random` random legal placements of the hard macros (seeds 0, 1, …; each macro on a legal gcell drawn
+uniformly). Times are medians and minima of CPU time on one core, without the placer's set-up. The other figures were
+measured on Ariane, so ratios and bars are printed for that design only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from placement.netlist.load import find, load
 ARIANE = "ariane133_ng45"
 PUBLIC_SECONDS = 0.165  # one force-directed placement, MacroPlacement's C++ (150 to 180 ms)
 CLOSED_SECONDS = 0.740  # one force-directed placement, Circuit Training's binary
-PUBLIC_COST = 0.849  # what MacroPlacement's force-directed placer makes of legalized.plc's hard macros
+PUBLIC_COST = 0.849  # MacroPlacement's force-directed placer on legalized.plc's hard macros
 FILE_COST = 0.6859  # legalized.plc with its own soft macros
 BARS = {"force_directed": 0.025, "analytic": 0.050}  # seconds
 
@@ -45,7 +45,7 @@ class Case:
 
 
 def random_legal(design: Design, seed: int, *, attempts: int = 1000) -> Placement:
-    """`design`'s initial placement with each movable hard macro on a random legal gcell."""
+    """Returns `design`'s initial placement with each movable hard macro on a random legal gcell."""
     generator = np.random.default_rng(seed)
     state = PlacementState(design)
     for _ in range(attempts):
@@ -62,7 +62,7 @@ def random_legal(design: Design, seed: int, *, attempts: int = 1000) -> Placemen
 
 
 def run(design: Design, placer: str, placement: Placement, repeats: int) -> tuple[Costs, float, float]:
-    """The costs of the result, and median and minimum of the CPU seconds of `repeats` calls."""
+    """Returns the costs of the result, and median and minimum of the CPU seconds of `repeats` calls."""
     native = _native.SoftPlacer(placer, native_design(design))
     times = []
     for _ in range(repeats + 1):

@@ -26,7 +26,7 @@ REPEATS = 15
 
 
 def episode(design: Design, seed: int) -> np.ndarray:
-    """int32 [T]: random legal actions that place every macro."""
+    """Returns random legal actions that place every macro, int32 [T]."""
     generator = np.random.default_rng(seed)
     while True:
         state, actions = PlacementState(design), []
@@ -39,7 +39,7 @@ def episode(design: Design, seed: int) -> np.ndarray:
 
 
 def microseconds_replayed(design: Design, actions: np.ndarray) -> float:
-    """CPU µs a step inside the engine: 16 episodes played again into observations."""
+    """Returns CPU µs per step inside the engine: 16 episodes rendered into observations."""
     renderer = EpisodeRenderer([design])
     out = renderer.arrays(16, len(actions))
     copies = np.repeat(actions[None], 16, axis=0)
@@ -54,7 +54,7 @@ def microseconds_replayed(design: Design, actions: np.ndarray) -> float:
 
 
 def microseconds_stepped(design: Design, actions: np.ndarray, envs: int) -> float:
-    """CPU µs a step through the pool's Python face, all but the last step of an episode."""
+    """Returns CPU µs per step through the pool's Python interface, all but the last step of an episode."""
     pool = make_pool(design, envs, num_threads=1, config=EnvConfig(soft_placer="none"))
     batches = np.ascontiguousarray(np.repeat(actions[:-1, None], envs, axis=1))
     times = []

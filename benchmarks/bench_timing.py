@@ -1,11 +1,11 @@
-"""Static timing beside OpenSTA: the slack of every endpoint, and CPU seconds.
+"""Static timing compared with OpenSTA: the slack of every endpoint, and CPU seconds.
 
     python benchmarks/bench_timing.py --verilog netlist.v.gz --lef *.lef.gz --def placed.def.gz --liberty *.lib.gz \
         --sdc design.sdc [--sta sta] [--keep FOLDER] [--random | --as-placed] [--plot FILE]
 
-The DEF file has the macros' places. Cells are placed around them (`--random`: anywhere in the core; `--as-placed`:
-where the file has them). OpenSTA times the same, with the loads that it can take (`placement.flat.opensta`). Printed
-are the endpoints that both have, Kendall's τ of their slacks, the differences, and both totals.
+The DEF file holds the macros' positions. Cells are placed around them (`--random`: anywhere in the core; `--as-placed`:
+as in the file). OpenSTA times the same placement, with the loads that it accepts (`placement.flat.opensta`). Printed
+are the number of common endpoints, Kendall's τ of their slacks, the differences, and both totals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from placement.netlist.importing import ChipFiles, read_chip
 
 
 def placed(flat: FlatDesign, *, is_random: bool) -> Placement:
-    """The design with all cells placed."""
+    """Returns the design with all cells placed."""
     core = flat.floorplan.core
     box = Core(width=core.width, height=core.height, x=core.x_low, y=core.y_low)
     if not is_random:
@@ -77,7 +77,7 @@ def draw(
     ours: TimingEstimate,
     theirs: Sequence[float | None],
 ) -> None:
-    """Writes a picture: the worst paths over the macros, and our slacks beside OpenSTA's (None: it has none)."""
+    """Plots the worst paths over the macros, and our slacks against OpenSTA's (None: missing)."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
     hard = flat.netlist.hard
     width, height = (sides[hard] for sides in flat.netlist.sides(placement.orientation))
@@ -104,7 +104,7 @@ def draw(
 
 
 def compare(endpoint: np.ndarray, slack: np.ndarray, names: Sequence[str], theirs: dict[str, float]) -> None:
-    """Prints how the slacks (ps) of endpoints agree."""
+    """Prints the agreement of endpoints' slacks (ps)."""
     own = {names[pin]: float(value) for pin, value in zip(endpoint.tolist(), slack, strict=True)}
     common = sorted(own.keys() & theirs.keys())
     ours, other = (np.array([one[name] for name in common]) for one in (own, theirs))

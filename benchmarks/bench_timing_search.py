@@ -2,11 +2,11 @@
 
     python benchmarks/bench_timing_search.py DESIGN --out FOLDER [--seconds 40] [--candidates 4] [--sta sta]
 
-The design was imported with Liberty and SDC files. One search has `--seconds`; the periods are then scaled so that the
-cells that wires place around its macros miss the clock by `--missed`. The candidates have the same CPU seconds for
-their searches, for placing and for timing their cells. All are judged by the legalised cells of the full evaluation:
-those that wires alone place, and those that critical paths pull together; also from other seeds, and with `--sta` by
-OpenSTA. Results are kept in FOLDER: the same command resumes.
+The design was imported with Liberty and SDC files. One search takes `--seconds`; the periods are then scaled so that
+cells placed around its macros by wirelength miss the clock by `--missed`. The candidates share the same CPU seconds for
+their searches and for placing and timing their cells. All are judged by the legalised cells of the full evaluation,
+both wirelength-driven and timing-driven; also from other seeds, and with `--sta` by OpenSTA. Results are stored in
+FOLDER: the same command resumes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Judge:
         )  # fmt: skip
 
     def cells(self, placement: Placement) -> dict[str, tuple[CellPlacement, int]]:
-        """The legalised cells around a placement's macros, and how many have no place."""
+        """Returns the legalised cells around a placement's macros, and the number of those without a place."""
         spread, again = self.evaluator.shorter_spread(placement)
         return {WIRES: self._legal(spread), DRIVEN: self._legal(self.evaluator.timing_driven(spread, again))}
 
@@ -77,7 +77,7 @@ class Judge:
         return cells._replace(placement=legal.placement, wirelength=legal.wirelength), legal.without_place
 
     def figures(self, cells: CellPlacement, without_place: int) -> dict[str, Any]:
-        """Figures of the cells by the names of `Candidate`, and their overflow."""
+        """Returns figures of the cells by the names of `Candidate`, and their overflow."""
         slack = self.timer.evaluate(cells.placement, paths=0)
         resources, core = RoutingResources.of(self._design.canvas), core_of(self.flat, self._design)
         return {
@@ -116,7 +116,7 @@ class Bench:
         self._print(number, f"best of {given.candidates}", found[list(seeds).index(best)], spent)
 
     def _result(self, stem: str, seconds: float, seed: int, *, is_first: bool = False) -> dict[str, Any]:
-        """A search's figures, from the folder if they are there; the first search of a design sets its clock."""
+        """Returns a search's figures, from the folder if they exist; the first search of a design sets its clock."""
         path, placed = self._out / f"{self.name}-{stem}.json", self._out / f"{self.name}-{stem}.plc"
         if not path.is_file():
             begun = time.process_time()
@@ -147,7 +147,7 @@ class Bench:
         return Candidate(number, seconds=one["search"], placement=self.design.initial, **searched, **figures)
 
     def _set_clock(self, placement: Placement) -> None:
-        """Scales the clocks so that the cells that wires place miss them by the share asked for."""
+        """Scales the clocks so that cells placed by wirelength miss them by the requested share."""
         path = self._out / f"{self.name}.clock.json"
         if not path.is_file():
             scale = self._scale(self._judge.evaluator.shorter_spread(placement)[0].placement)
@@ -157,7 +157,7 @@ class Bench:
         self._judge = Judge(self._folder, self.design, self._timing)
 
     def _scale(self, cells: Placement) -> float:
-        """The clocks' scale at which these cells miss the shortest one by the share asked for, by bisection."""
+        """Bisects for the scale of the clocks at which these cells miss the shortest one by the requested share."""
         low, high = 0.05, 20.0
         while high / low > 1.001:
             middle = (low * high) ** 0.5
@@ -179,7 +179,7 @@ class Bench:
             )
 
     def _again(self, placed: Path) -> dict[str, float]:
-        """The negative slack of a placement's cells from other seeds."""
+        """Returns the negative slack of a placement's cells from other seeds."""
         path = placed.with_suffix(".again.json")
         if not path.is_file():
             placement = read_placement(placed, self.design.netlist, located=self.design.initial)[1]
@@ -191,7 +191,7 @@ class Bench:
 
 
 def scaled(timing: TimingNetlist, scale: float) -> TimingNetlist:
-    """The same with clocks of `scale` times the period."""
+    """Returns the netlist with clocks of `scale` times the period."""
     clocks = tuple(
         dataclasses.replace(one, period=one.period * scale, rise=one.rise * scale, fall=one.fall * scale)
         for one in timing.constraints.clocks
@@ -200,7 +200,7 @@ def scaled(timing: TimingNetlist, scale: float) -> TimingNetlist:
 
 
 def with_scaled_sdc(timing: TimingNetlist, imported: TimingNetlist, path: Path) -> TimingNetlist:
-    """The same with an SDC file, written to `path`, whose periods, numbers or variables, are scaled as the clocks'."""
+    """Returns the netlist with an SDC file, written to `path`, whose periods (numbers or variables) are scaled."""
     scale = timing.constraints.clocks[0].period / imported.constraints.clocks[0].period
     [sdc] = [one for one in timing.files if one.kind == "sdc"]
     text = Path(sdc.path).read_text()

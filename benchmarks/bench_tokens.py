@@ -1,10 +1,10 @@
-"""What asking for the run's token costs: episodes through a replay shard, directly and through gate and tunnel.
+"""Cost of the run's token: episodes through a replay shard, directly and through gate and tunnel.
 
     python benchmarks/bench_tokens.py [--seconds 3] [--rounds 5]
 
-Both ways take turns, round by round; the shards are in another process. For each size of an episode: episodes and
-megabytes a second that one writer gets confirmed, one at a time as an actor does, that one reader takes, and the
-processor time of both processes for a megabyte written. Then a bare stream of bytes, as fast as it goes.
+Both alternate, round by round; the shards are in another process. For each size of an episode: confirmed episodes and
+megabytes per second of one writer, one at a time as an actor writes, and of one reader, and the CPU time of both
+processes per megabyte written. Then the throughput of a bare stream of bytes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from placement.replay.shard_items import ItemReader, ItemWriter
 from placement.transport.gate import Dial, Gate, Tunnels, direct, new_token
 
 STEPS = (133, 50_000)
-"""Ariane's episode, and one as large as if observations travelled."""
+"""Steps of Ariane's episode, and of one as large as if observations were sent."""
 CAPACITY = 10_000
 HELD = 300e6
-"""Bytes that a shard holds at most."""
+"""Maximum bytes that a shard holds."""
 LEFT = 20
-"""Episodes that are not read: a reader of the round before may have taken some ahead."""
+"""Episodes that are not read: a reader of the previous round may have prefetched some."""
 PIECE = 1 << 18
 LONG = 60.0
 
 
 def serve(pipe: Connection, token: str) -> None:
-    """The servers of both ways, until the pipe closes: a pair of shards for each size, and a pair of sinks."""
+    """Serves both variants until the pipe closes: a pair of shards per size, and a pair of sinks."""
     shards = [
         [ReplayShard(number=0, capacity=CAPACITY, steps=steps, token=each) for each in (None, token)] for steps in STEPS
     ]
@@ -50,7 +50,7 @@ def serve(pipe: Connection, token: str) -> None:
 
 
 def _swallow(listener: socket.socket) -> None:
-    """Reads what comes, and confirms the end of each stream with a byte."""
+    """Discards received data and confirms the end of each stream with a byte."""
     while True:
         connection, _ = listener.accept()
         with connection:
@@ -59,7 +59,7 @@ def _swallow(listener: socket.socket) -> None:
 
 
 def stream(target: str, seconds: float) -> float:
-    """Bytes a second into a sink, over a TCP connection or a tunnel."""
+    """Returns bytes per second into a sink, over a TCP connection or a tunnel."""
     if target.startswith("unix-abstract:"):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect("\0" + target.removeprefix("unix-abstract:"))
@@ -77,10 +77,10 @@ def stream(target: str, seconds: float) -> float:
 def write(
     address: str, dial: Dial, episode: Episode, seconds: float, cpu: Callable[[], float]
 ) -> tuple[float, float, int]:
-    """Episodes a second, processor seconds for each, and how many were written."""
+    """Returns episodes per second, CPU seconds per episode, and the number written."""
     writer, count = ItemWriter(address, dial=dial), 0
     writer.begin(episode)
-    writer.flush(LONG)  # the connection is made
+    writer.flush(LONG)  # establishes the connection
     used, start = cpu(), time.perf_counter()
     most = min(CAPACITY // 2, int(HELD / sum(field.nbytes for field in episode)))
     while time.perf_counter() - start < seconds and count < most:
@@ -94,7 +94,7 @@ def write(
 
 
 def read(address: str, dial: Dial, steps: int, count: int) -> float:
-    """Episodes a second, of so many that wait."""
+    """Returns the episodes per second of reading `count` waiting episodes."""
     reader = ItemReader(address, Schema(steps), dial=dial)
     deadline = threading.Timer(LONG, reader.cancel)
     deadline.start()
@@ -127,7 +127,7 @@ def main() -> None:
     for steps, addresses in zip(STEPS, shards, strict=True):
         episode = signature(steps)._replace(
             length=np.array(steps, np.int32),
-            actions=rng.integers(0, 2048, steps, dtype=np.int32),  # Reverb packs what it sends: no zeros
+            actions=rng.integers(0, 2048, steps, dtype=np.int32),  # random because Reverb compresses
             log_probabilities=-rng.random(steps, np.float32),
         )
         size = sum(field.nbytes for field in episode) / 1e6

@@ -1,8 +1,8 @@
-"""The training loop and its parts: episodes and samples per second, each beside its own limit.
+"""The training loop and its stages: episodes and samples per second, each compared with its own limit.
 
     python benchmarks/bench_training.py [DESIGN] [--envs 16] [--actors 2] [--rounds 3] [--iterations 12]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Default settings,
+DESIGN is a name or a path; default: ariane133_ng45 if it is on PLACEMENT_PATH, else clustered120. Default settings,
 untrained parameters, all cores of the machine, which must be quiet.
 
 - Collection: actors in threads play whole episodes with local inference. Limits: the same environments with random
@@ -42,18 +42,18 @@ from placement.utils.compilation import keep_compilations
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR_EPISODES, BAR_SAMPLES, BAR_SHARE, BAR_BYTES = 15.0, 1000.0, 0.5, 200_000
-SKIPPED = 3  # iterations at the beginning, which compile
+SKIPPED = 3  # initial iterations, which compile
 
 
 class Rate(NamedTuple):
-    """Of something done repeatedly: per second of wall-clock, and CPU seconds for one."""
+    """Rate of repeated work: units per wall-clock second, and CPU seconds per unit."""
 
     rate: float
     cpu: float
 
 
 def measured(work: Callable[[], int], rounds: int) -> Rate:
-    """Medians over rounds of `work`, which returns how many it did; once before, to compile."""
+    """Returns medians over rounds of `work`, which returns its number of units; one more round before compiles."""
     work()
     rates, cpu = [], []
     for _ in range(rounds):
@@ -65,7 +65,7 @@ def measured(work: Callable[[], int], rounds: int) -> Rate:
 
 
 def in_threads(count: int, work: Callable[[int], int]) -> int:
-    """Runs `work(number)` in threads; the sum of what they did."""
+    """Runs `work(number)` in threads; returns the sum of their results."""
     done = [0] * count
 
     def run(number: int) -> None:
@@ -80,7 +80,7 @@ def in_threads(count: int, work: Callable[[int], int]) -> int:
 
 
 def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate, Rate, list[Episode]]:
-    """(episodes by actors, episodes by environments alone, decisions by the network alone, some of the episodes)."""
+    """Measures episodes by actors and by environments alone, decisions by the network alone; returns some episodes."""
     agent = Agent(PolicyConfig(), [design])
     params = agent.init(0)
     network = EmbeddedParameters(params, agent.embed(params))
@@ -128,7 +128,7 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
 
 
 def learning(design: Design, episodes: list[Episode], rounds: int) -> tuple[Rate, Rate]:
-    """(samples by whole updates, samples by gradient steps alone: what further epochs over the same samples cost)."""
+    """Measures samples by whole updates, and by gradient steps alone: the cost of more epochs over the same samples."""
     count = PPOConfig().episodes_per_iteration
     given = [episodes[number % len(episodes)] for number in range(count)]
     rates = []
@@ -144,7 +144,7 @@ def learning(design: Design, episodes: list[Episode], rounds: int) -> tuple[Rate
 
 
 def loop(design: str, options: argparse.Namespace) -> dict[str, float]:
-    """Medians of what train.py reports, after the first iterations."""
+    """Returns medians of the figures reported by train.py, after the first iterations."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [f"design={design}", f"run_dir={folder}/run", f"ppo.iterations={options.iterations}"]
         settings += ["runtime.evaluate_every=0", "runtime.checkpoint_every=1000000", "env.cost=proxy"]

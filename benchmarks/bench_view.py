@@ -1,10 +1,10 @@
-"""The window in a real browser: first picture, a dragged macro's cost, frames while the view moves, memory.
+"""The window in a real browser: time to the first frame, to a dragged macro's cost, frame rate while panning, memory.
 
     python benchmarks/bench_view.py [--designs ariane133_ng45 chip] [--starts 5] [--width 2560 --height 1440]
 
 A design may be followed by its placement after a comma: `chip,best.plc`. All figures depend on the load of the machine,
-so the load average and the CPU seconds are printed beside them. Chromium draws without a GPU here; with one, frames are
-faster.
+so the load average and the CPU seconds are printed, too. Chromium renders without a GPU here; frames are faster with
+one.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ SEARCH = """
 
 @contextmanager
 def served(design: str) -> Iterator[tuple[str, float, int]]:
-    """The window's address, the time when the command began, and the server's process id."""
+    """Yields the window's address, the time when the command began, and the server's process id."""
     begun = time.perf_counter()
     command = [sys.executable, "-c", PROGRAM, "view", *design.split(","), "browser=false"]
     server = subprocess.Popen(
@@ -122,13 +122,13 @@ def percentiles(values: Sequence[float]) -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds used by a process (Linux)."""
+    """Returns the CPU seconds used by a process (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> float:
-    """Resident memory of a process in MiB (Linux)."""
+    """Returns the resident memory of a process in MiB (Linux)."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 

@@ -1,8 +1,8 @@
-"""The processes on the hosts of bench_caches.py: the learner with the root cache, a cache, a group of readers.
+"""Processes on the hosts of bench_caches.py: the learner with the root cache, a cache, a group of readers.
 
     python benchmarks/cache_roles.py learner|cache|readers ARGUMENTS      started by bench_caches.py
 
-Each writes what happens as lines of JSON, and runs until its standard input ends.
+Each reports events as lines of JSON, and runs until its standard input ends.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import numpy as np
 from links import die_with_parent
 
 READ_SECONDS = 1200.0
-POLL_SECONDS = 1.0  # between two questions of a reader for the version: about an episode
+POLL_SECONDS = 1.0  # seconds between two polls of a reader for the version: about an episode
 LEAVES = 8
 
 
 def _say(**message: object) -> None:
-    os.write(1, (json.dumps(message) + "\n").encode())  # one write: lines of several processes do not mix
+    os.write(1, (json.dumps(message) + "\n").encode())  # one write, so that lines of several processes do not mix
 
 
 def _parameters(megabytes: float) -> dict[str, np.ndarray]:
-    """A model of random float32, which does not compress."""
+    """Returns a model of random float32, which does not compress."""
     size = int(megabytes * 1e6 / 4 / LEAVES)
     random = np.random.default_rng(0)
     return {f"layer{number}": random.random(size, dtype=np.float32) for number in range(LEAVES)}
 
 
 def run_learner(bind: str, megabytes: float, period: float) -> None:
-    """The root: publishes every `period` seconds from the first line of standard input until its end."""
+    """Runs the root: publishes every `period` seconds from the first line of standard input until its end."""
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.store import Layout
 
@@ -59,7 +59,7 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
 
 
 def run_cache(bind: str, parent: str) -> None:
-    """One cache, until standard input ends."""
+    """Runs one cache until standard input ends."""
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Timeouts
 
@@ -70,7 +70,7 @@ def run_cache(bind: str, parent: str) -> None:
 
 
 def run_readers(megabytes: float, addresses: list[str]) -> None:
-    """One process for each address, forked before gRPC has started anything; they read until standard input ends."""
+    """Runs one process per address, forked before gRPC starts; they read until standard input ends."""
     from placement.modelcache import reader
     from placement.modelcache.reader import CacheReader, Timeouts
     from placement.modelcache.store import Layout

@@ -1,4 +1,4 @@
-"""Where the time of collecting episodes goes: environments, inference, transfers, the rest.
+"""Profile of collecting episodes: environments, inference, transfers, the rest.
 
 CPU seconds of the engine's threads are read from their own clocks, so other work on the machine does not count.
 """
@@ -32,7 +32,7 @@ ENV = EnvConfig()
 
 
 class Meter:
-    """What goes through the methods of an object that it stands for, and how long they take."""
+    """Wraps an object and sums the wall-clock and CPU seconds of calls of some of its methods."""
 
     def __init__(self, what: Any, *methods: str) -> None:
         self._what, self._methods = what, methods
@@ -55,12 +55,12 @@ class Meter:
 
 
 class StandIn:
-    """An accelerator that answers after some time without using the CPU: with the actions of episodes played before.
+    """A simulated accelerator that answers after some time without using the CPU, with actions of recorded episodes.
 
     Args:
-        played: axis B over the pool's environments.
-        parts: that they were split into.
-        seconds: that an answer takes.
+        played: recorded episodes, axis B over the pool's environments.
+        parts: number of parts into which they were split.
+        seconds: duration of an answer.
     """
 
     def __init__(self, played: Episode, parts: int, seconds: float) -> None:
@@ -76,14 +76,14 @@ class StandIn:
 
 
 class Shares(NamedTuple):
-    """Per episode, seconds.
+    """Seconds per episode.
 
     Attributes:
-        wall: of the whole.
-        total: CPU of the process.
-        environments: CPU of the pool's threads, and of the calling thread inside the pool.
-        inference: wall-clock of the calls that decide.
-        rest: CPU of the calling thread outside both.
+        wall: total wall-clock time.
+        total: CPU time of the process.
+        environments: CPU time of the pool's threads, and of the calling thread inside the pool.
+        inference: wall-clock time of the calls that decide.
+        rest: CPU time of the calling thread outside both.
     """
 
     wall: float
@@ -94,7 +94,7 @@ class Shares(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How episodes are collected: environments, threads that step them, parts that overlap."""
+    """Setting of a collection: environments, threads that step them, parts that overlap."""
 
     envs: int
     threads: int
@@ -107,7 +107,7 @@ def pool_for(design: Design, setting: Setting, policy: PolicyConfig) -> Environm
 
 
 def collected(pool: EnvironmentPool, acting: Any, network: Any, setting: Setting, seed: int) -> tuple[Shares, Episode]:
-    """One round, and where its time went."""
+    """Collects one round and measures its time."""
     engine = Meter(pool, "send", "recv", "async_reset", "reset", "step")
     deciding = Meter(acting, "act")
     wall, process, thread = time.perf_counter(), time.process_time(), time.thread_time()
@@ -132,9 +132,9 @@ class Bare(NamedTuple):
     """CPU seconds per episode of the engine alone.
 
     Attributes:
-        same: the same episodes by one thread.
-        random: random ones in a plain loop.
-        together: the same loop on all threads at once: what the cores give when all of them work.
+        same: the same episodes on one thread.
+        random: random episodes in a plain loop.
+        together: the same loop on all threads at once, the capacity of the cores under full load.
     """
 
     same: float
@@ -143,7 +143,7 @@ class Bare(NamedTuple):
 
 
 def bare(design: Design, played: Episode, setting: Setting, seed: int) -> Bare:
-    """See `Bare`."""
+    """Measures `Bare`."""
     count = len(played.length)
     with make_pool([design], count, num_threads=1, config=ENV) as pool:
         pool.reset()
@@ -152,7 +152,7 @@ def bare(design: Design, played: Episode, setting: Setting, seed: int) -> Bare:
             pool.step(np.maximum(played.actions[:, step], 0))
         same = (time.thread_time() - began) / count
     threads = setting.threads or os.cpu_count() or 1
-    episodes = max(1, count // threads)  # of each thread
+    episodes = max(1, count // threads)  # per thread
     settings = {"weights": tuple(ENV.cost.weights()), "soft_placer": ENV.soft_placer}
     settings |= {"design": native_design(design), "steps": episodes * (len(design.placing_order) + 1)}
 
@@ -166,7 +166,7 @@ def bare(design: Design, played: Episode, setting: Setting, seed: int) -> Bare:
 
 
 def transfers(agent: Agent, pool: EnvironmentPool, batch: int, repeats: int = 50) -> tuple[int, float, float]:
-    """(bytes of a batch's observation, seconds to the device, seconds back for the decisions)."""
+    """Returns the bytes of a batch's observation, seconds to the device, and seconds back for the decisions."""
     seen = Observation(**pool.observe(np.arange(batch))[0])
     size = sum(np.asarray(array).nbytes for array in seen)
     there, back = [], []
@@ -182,7 +182,7 @@ def transfers(agent: Agent, pool: EnvironmentPool, batch: int, repeats: int = 50
 
 
 def report(design: Design, setting: Setting, *, rounds: int, device_ms: float) -> None:
-    """Prints it all; rounds of the kinds of work take turns."""
+    """Prints all figures; rounds of the kinds of work alternate."""
     policy = PolicyConfig()
     agent, pool = Agent(policy, [design]), pool_for(design, setting, policy)
     inference = LocalInference(agent)

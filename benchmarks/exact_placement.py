@@ -1,7 +1,7 @@
-"""Whether few boxes have a legal placement, by OR-tools' CP-SAT (package ortools) or by HiGHS, which the legaliser has.
+"""Decides whether few boxes have a legal placement, by OR-tools' CP-SAT (package ortools) or by the legaliser's HiGHS.
 
-CP-SAT shares nothing with the legaliser. Its lengths are whole nanometres: sizes and distances are rounded down and
-limits outwards, so that nothing is lost by rounding.
+CP-SAT shares no code with the legaliser. Its lengths are whole nanometres: sizes and distances are rounded down and
+limits outwards, so that rounding excludes no placement.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from placement.annealing.displacement import Boxes
 from placement.annealing.exact_packing import Infeasible, packed_exactly
 
 UNITS = 1000
-"""Per µm."""
+"""Units per µm."""
 
 
 def solver_name() -> str:
-    """The solver that is installed."""
+    """Returns the name of the installed solver."""
     return "HiGHS" if _cp_model() is None else "CP-SAT"
 
 
 def exists(boxes: Boxes, *, seconds: float) -> bool | None:
-    """Whether the movable boxes have a legal placement; None if that is open after so many seconds."""
+    """Returns whether the movable boxes have a legal placement; None if undecided after `seconds`."""
     cp_model = _cp_model()
     if cp_model is not None:
         return _by_cp_sat(cp_model, boxes, seconds)
@@ -54,7 +54,7 @@ def _by_cp_sat(cp_model: Any, boxes: Boxes, seconds: float) -> bool | None:
         corners.append([*own, *(math.ceil(value * UNITS) for value in (at - size / 2)[count:].tolist())])
         sizes.append([math.floor(value * UNITS) for value in size.tolist()])
         intervals.append([model.new_fixed_size_interval_var(own[box], sizes[axis][box], "") for box in range(count)])
-    model.add_no_overlap_2d(*intervals)  # follows from what is below, but is seen sooner
+    model.add_no_overlap_2d(*intervals)  # redundant, but speeds up propagation
     pairs = boxes.pairs()
     gaps = boxes.between(*pairs), boxes.between(*pairs[::-1])  # the first one lower, and the second one
     for pair, (first, second) in enumerate(pairs.T.tolist()):

@@ -1,8 +1,8 @@
-"""Forwards TCP connections on loopback at a limited rate of answers: imitates a server's link, without root.
+"""Forwards TCP connections on loopback with a rate limit on answers: emulates a server's link, without root.
 
     python benchmarks/forward.py HOST:PORT MEGABITS      prints its own address and runs until it is ended
 
-All connections share the rate, a piece at a time, first come, first served.
+All connections share the rate, one piece at a time, first come, first served.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PIECE = 16 * 1024  # bytes
 
 
 class Bucket:
-    """Lets bytes pass at a rate, in the order in which they are asked for."""
+    """Lets bytes pass at a rate, in the order of the requests."""
 
     def __init__(self, megabits: float) -> None:
         self._bytes_per_second = megabits * 1e6 / 8

@@ -2,9 +2,9 @@
 
     python benchmarks/freeze_suite.py placement/benchmark/data/synthetic.json
 
-Public designs are those that `macro-placement fetch` brought or that are on PLACEMENT_PATH; the others are left as they
-are. Of an imported design the SHA-256 of its netlist and floorplan files is written. Run it once for a new version of a
-suite; a frozen version is not changed any more, unless an importer was mended.
+Public designs are those fetched by `macro-placement fetch` or on PLACEMENT_PATH; entries of missing ones are not
+changed. Of an imported design, the SHA-256 of its netlist and floorplan files is written. Run it once for a new version
+of a suite; a frozen version must not change, unless an importer was fixed.
 """
 
 from __future__ import annotations

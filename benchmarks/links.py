@@ -1,12 +1,12 @@
-"""Hosts on one machine: network namespaces joined by a switch, each behind a link of limited rate.
+"""Emulated hosts on one machine: network namespaces connected by a switch, each behind a link of limited rate.
 
     python benchmarks/links.py [--megabits 100]      measures what a link carries, beside its limit
 
 For the other benchmarks (`from links import make_network`). Each host is a namespace with one veth pair to a bridge in
 a further namespace; `tc tbf` limits both directions of each link. No traffic leaves these namespaces. They are removed
-at the end, also after Ctrl-C or SIGTERM; the next start removes what a SIGKILL left behind. Needs root and iproute2.
+at the end, also after Ctrl-C or SIGTERM; the next start removes those left by a SIGKILL. Needs root and iproute2.
 Without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, and forwarders
-(benchmarks/forward.py) imitate their links.
+(benchmarks/forward.py) emulate their links.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pathlib import Path
 
 PREFIX = "links"
 BURST = 128 * 1024  # bytes that may pass at once
-SEGMENT = 16 * 1024  # bytes at most that the kernel hands down at once
-QUEUE = 16 * 1024 * 1024  # bytes that wait for a link before any are dropped
+SEGMENT = 16 * 1024  # maximum number of bytes that the kernel passes on at once
+QUEUE = 16 * 1024 * 1024  # maximum number of bytes queued for a link
 STOP_SECONDS = 5.0
 COMMAND_SECONDS = 60.0
 
 
 class NetworkError(RuntimeError):
-    """The namespaces could not be made; the message says what is missing."""
+    """The namespaces could not be created; the message says what is missing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Host:
 
 
 class Network:
-    """Hosts and the processes on them. Made by `make_network`, which takes it down."""
+    """Hosts and the processes on them. Created and removed by `make_network`."""
 
     def __init__(self, hosts: Sequence[Host], switch: str = "") -> None:
         self.hosts = {host.name: host for host in hosts}
@@ -63,28 +63,28 @@ class Network:
         self._processes: list[subprocess.Popen] = []
 
     def start(self, host: str, command: Sequence[str], **options: object) -> subprocess.Popen:
-        """Starts a command on a host; it is killed when the network goes, or (with util-linux) when this process dies.
+        """Starts a command on a host; it is killed with the network, or (with util-linux) when this process dies.
 
         Args:
             host: its name.
             command: program and arguments; "python" = this interpreter.
-            options: of `subprocess.Popen`.
+            options: options of `subprocess.Popen`.
         """
         program = [sys.executable if part == "python" else part for part in command]
         namespace = self.hosts[host].namespace
         prefix = ["ip", "netns", "exec", namespace] if namespace else []
         if shutil.which("setpriv"):
             prefix = ["setpriv", "--pdeathsig", "KILL", *prefix]
-        # A process group of its own: Ctrl-C in the terminal goes to this process only, which stops all.
+        # Its own process group: Ctrl-C in the terminal reaches only this process, which stops all.
         process = subprocess.Popen([*prefix, *program], process_group=0, **options)  # type: ignore[call-overload]
         self._processes.append(process)
         return process
 
     def reach(self, host: str, address: str) -> str:
-        """The `host:port` by which others reach a server on a host, which gave `address` as its own.
+        """Returns the `host:port` at which others reach a server of a host that reported `address`.
 
-        With namespaces that is the same. Without them it is a forwarder's, which lets what the server sends pass at
-        the rate of the host's link; what is sent to the server is not limited.
+        With namespaces it is the same. Without them it is that of a forwarder, which limits what the server sends to
+        the rate of the host's link; data sent to the server is not limited.
         """
         target = self.hosts[host]
         if target.namespace or target.megabits is None:
@@ -94,7 +94,7 @@ class Network:
         return process.stdout.readline().strip()  # type: ignore[union-attr]
 
     def sent(self, host: str) -> float:
-        """Bytes that a host has sent over its link so far, headers included; NaN without namespaces."""
+        """Returns the bytes that a host has sent over its link so far, headers included; NaN without namespaces."""
         namespace = self.hosts[host].namespace
         if not namespace:
             return math.nan
@@ -103,15 +103,15 @@ class Network:
         return float(done.stdout)
 
     def cut(self, host: str) -> None:
-        """Takes a host's cable out: nothing arrives and nobody is told. With namespaces only."""
+        """Disconnects a host silently: no more data arrives. With namespaces only."""
         _ip([f"link set dev {self._port(host)} down"], namespace=self._switch)
 
     def mend(self, host: str) -> None:
-        """Puts the cable back."""
+        """Reconnects a host."""
         _ip([f"link set dev {self._port(host)} up"], namespace=self._switch)
 
     def limit(self, host: str, megabits: float) -> None:
-        """Changes the limit of a host's link in both directions, or limits one that had none. With namespaces only."""
+        """Changes the limit of a host's link in both directions, or limits an unlimited one. With namespaces only."""
         _limit(self.hosts[host].namespace, "eth0", megabits)
         _limit(self._switch, self._port(host), megabits)
 
@@ -119,7 +119,7 @@ class Network:
         return f"port{list(self.hosts).index(host)}"
 
     def stop(self) -> None:
-        """Ends all processes that were started, and theirs: asks, waits a few seconds, kills."""
+        """Ends all started processes and their children: signals, waits a few seconds, kills."""
         for process in self._processes:
             _signal(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
@@ -127,26 +127,26 @@ class Network:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(deadline - time.monotonic(), 0.01))
         for process in self._processes:
-            _signal(process, signal.SIGKILL)  # what a process that is gone has left behind, too
+            _signal(process, signal.SIGKILL)  # also kills children left by an ended process
             process.wait(STOP_SECONDS)
         for process in self._processes:
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
-                    with contextlib.suppress(OSError):  # what was still to be written to one that is gone
+                    with contextlib.suppress(OSError):  # unsent data to an ended process
                         pipe.close()
         self._processes.clear()
 
 
 @contextlib.contextmanager
 def make_network(megabits: Mapping[str, float | None], *, namespaces: bool = True) -> Iterator[Network]:
-    """Makes hosts, and takes them down at the end whatever happens.
+    """Creates hosts and removes them at the end in any case.
 
     Args:
         megabits: limit of each host's link, Mbit/s in each direction, by the host's name; None = unlimited.
-        namespaces: False = every host is 127.0.0.1 of this machine; limits hold where `Network.reach` is used.
+        namespaces: False = every host is 127.0.0.1 of this machine; limits apply where `Network.reach` is used.
 
     Raises:
-        NetworkError: no root, no iproute2, or the kernel refuses; says which.
+        NetworkError: no root, no iproute2, or the kernel refuses; the message says which.
     """
     if not namespaces:
         network = Network([Host(name, "127.0.0.1", rate, "") for name, rate in megabits.items()])
@@ -174,7 +174,7 @@ def make_network(megabits: Mapping[str, float | None], *, namespaces: bool = Tru
 
 
 def _make(switch: str, hosts: Sequence[Host]) -> None:
-    """Namespaces, bridge, cables, limits."""
+    """Creates namespaces, bridge, cables and limits."""
     _ip([f"netns add {switch}", *(f"netns add {host.namespace}" for host in hosts)])
     _ip(["link add name bridge type bridge", "link set dev bridge up"], namespace=switch)
     for number, host in enumerate(hosts):
@@ -189,10 +189,10 @@ def _make(switch: str, hosts: Sequence[Host]) -> None:
 
 
 def _limit(namespace: str, device: str, megabits: float) -> None:
-    """A token bucket before a deep queue.
+    """Limits a device by a token bucket in front of a deep queue.
 
-    The sender's kernel keeps little of each connection in the queue (TCP small queues), so connections take turns and
-    nothing is dropped. In front of a short queue many connections would starve each other.
+    The sender's kernel keeps little of each connection in the queue (TCP small queues), so connections alternate and
+    nothing is dropped. In front of a short queue, many connections would starve each other.
     """
     _ip([f"link set dev {device} gso_max_size {SEGMENT}"], namespace=namespace)
     rule = f"tc -n {namespace} qdisc replace dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {QUEUE}"
@@ -227,7 +227,7 @@ def _check_means() -> None:
 
 
 def _remove(namespaces: Sequence[str]) -> None:
-    """Removes namespaces, and with them their devices; one that is not there is no error."""
+    """Removes namespaces, and with them their devices; a missing one is no error."""
     for name in namespaces:
         if Path("/run/netns", name).exists():
             with contextlib.suppress(NetworkError):
@@ -235,7 +235,7 @@ def _remove(namespaces: Sequence[str]) -> None:
 
 
 def _remove_left_behind() -> None:
-    """Removes the namespaces of processes of this script that are no more."""
+    """Removes the namespaces of earlier processes of this script that no longer exist."""
     for path in Path("/run/netns").glob(f"{PREFIX}-*-*"):
         owner = path.name.split("-")[1]
         if owner.isdigit() and not _runs(int(owner)):
@@ -243,7 +243,7 @@ def _remove_left_behind() -> None:
 
 
 def _runs(process: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Returns whether a process exists and is not a zombie."""
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
@@ -252,19 +252,19 @@ def _runs(process: int) -> bool:
 
 
 def _signal(process: subprocess.Popen, number: signal.Signals) -> None:
-    """Signals a process that was started here and those that it started; none left is no error."""
+    """Signals a process started here and its children; it is no error if none is left."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
 
 def die_with_parent() -> None:
-    """To be called in a child: it gets SIGKILL when its parent dies."""
+    """Called in a child: the child gets SIGKILL when its parent dies."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """The first SIGTERM or SIGINT raises KeyboardInterrupt, even where they came ignored; the rest are ignored."""
+    """Lets the first SIGTERM or SIGINT raise KeyboardInterrupt, even if they were ignored; the rest are ignored."""
     numbers = (signal.SIGTERM, signal.SIGINT)
 
     def stop(number: int, frame: object) -> None:
@@ -297,7 +297,7 @@ with socket.create_connection((sys.argv[1], 7000), timeout=30) as connection:
 
 
 def measure(network: Network, sender: str, receiver: str, *, size: int) -> float:
-    """What one TCP connection carries between two hosts, Mbit/s, over `size` bytes."""
+    """Returns the throughput of one TCP connection between two hosts over `size` bytes, Mbit/s."""
     address = network.hosts[receiver].address
     listener = network.start(receiver, ["python", "-c", RECEIVE, address], stdout=subprocess.PIPE)
     listener.stdout.readline()

@@ -1,8 +1,8 @@
-"""Writes a made chip as LEF and DEF: standard cells with Rent-like locality, memories, ports, a clock.
+"""Writes a synthetic chip as LEF and DEF: standard cells with Rent-like locality, memories, ports, a clock.
 
     python benchmarks/made_chip.py --cells 1000000 --macros 100 --out made [--technology asap7] [--placed]
 
-`made/chip.lef` and `made/chip.def` are files such as an engineer would have before macro placement.
+`made/chip.lef` and `made/chip.def` are files as an engineer would have before macro placement.
 
 Axis legend: M standard cells, H macros, Q ports, E nets, L pins of nets. Lengths in µm unless they say database units.
 """
@@ -27,7 +27,7 @@ _CLOCKED = 0.15
 
 @dataclasses.dataclass(frozen=True)
 class Technology:
-    """What LEF says of a technology: site (µm), database units per µm, grid (µm), layers (name, direction, pitch)."""
+    """LEF data of a technology: site (µm), database units per µm, grid (µm), layers (name, direction, pitch)."""
 
     site: str
     width: float
@@ -50,14 +50,14 @@ TECHNOLOGIES = {
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What the chip is like.
+    """Parameters of the chip.
 
     Attributes:
-        cells, macros, ports: how many.
+        cells, macros, ports: their numbers.
         technology: a name of `TECHNOLOGIES`.
-        placed: whether the standard cells have places.
-        ports_placed: whether the ports have.
-        seed: of all that is random.
+        placed: whether the standard cells are placed.
+        ports_placed: whether the ports are placed.
+        seed: seed of all random numbers.
     """
 
     cells: int = 2000
@@ -80,7 +80,7 @@ class _Plan:
 
 
 def write_chip(folder: Path, options: Options) -> tuple[Path, Path]:
-    """Writes `chip.lef` and `chip.def` into a folder, which is made; returns both."""
+    """Writes `chip.lef` and `chip.def` to a folder, which is created; returns both paths."""
     folder.mkdir(parents=True, exist_ok=True)
     technology = TECHNOLOGIES[options.technology]
     rng = np.random.default_rng(options.seed)
@@ -97,10 +97,10 @@ def write_chip(folder: Path, options: Options) -> tuple[Path, Path]:
 
 
 def _nets(options: Options, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Places on nets, drivers first (int64 [L]), and where each net begins (int64 [E+1]).
+    """Returns endpoints on nets, drivers first (int64 [L]), and the start of each net (int64 [E+1]).
 
-    Places are cells' numbers, then MACRO_PINS for each macro, then ports. Cells are leaves of a binary tree; a sink is
-    drawn from the subtree of the driver that has 2^l leaves, P(level ≥ l) = 2^(−(1−p)·l).
+    Endpoints are cells' numbers, then MACRO_PINS for each macro, then ports. Cells are leaves of a binary tree; a sink
+    is drawn from the subtree of the driver that has 2^l leaves, P(level ≥ l) = 2^(−(1−p)·l).
     """
     cells, macros = options.cells, options.macros
     shares = np.array(_FANOUTS) / sum(_FANOUTS)
@@ -128,7 +128,7 @@ def _nets(options: Options, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def _joined(driver: np.ndarray, sink: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nets from pairs of a driver and a sink; a cell takes MOST_INPUTS nets at most, and none from itself."""
+    """Builds nets from pairs of a driver and a sink; a cell is on at most MOST_INPUTS nets, and none of its own."""
     pairs = np.unique(np.stack((driver, sink), axis=1)[driver != sink], axis=0)
     by_sink = np.argsort(pairs[:, 1], kind="stable")
     sorted_sink = pairs[by_sink, 1]
@@ -146,7 +146,7 @@ def _joined(driver: np.ndarray, sink: np.ndarray, cells: int) -> tuple[np.ndarra
 
 
 def _plan(options: Options, technology: Technology, inputs: np.ndarray, rng: np.random.Generator) -> _Plan:
-    """Macros cover two fifths of the core, cells three fifths of the rest."""
+    """Sizes the core: macros cover two fifths of it, cells three fifths of the rest."""
     cell_area = float(_cell_width(technology, inputs).sum()) * technology.height
     free = cell_area / 0.6
     core = free / 0.6 if options.macros else free
@@ -165,7 +165,7 @@ def _units(value: float, technology: Technology) -> int:
 
 
 def _cell_width(technology: Technology, inputs: np.ndarray) -> np.ndarray:
-    """µm."""
+    """Returns the width of each cell in µm."""
     return (2 + 1.5 * np.maximum(inputs, 1)).astype(np.int64) * technology.width
 
 
@@ -263,7 +263,7 @@ def _components(options: Options, technology: Technology, plan: _Plan, inputs: n
 
 
 def _curve(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places in the unit square along a Z-order curve, so that neighbours in the tree stand together."""
+    """Returns positions in the unit square along a Z-order curve, so that neighbours in the tree are close together."""
     number = np.arange(count)
     bits = max(1, math.ceil(math.log2(max(count, 2)) / 2))
     number = number * (4**bits) // max(count, 1)

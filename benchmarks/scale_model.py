@@ -1,13 +1,13 @@
-"""The simulation of caches and shards against measurements, and predictions for 16 to 4,096 actors. Bar: within 20%.
+"""Validates the simulation of caches and shards against measurements, and predicts 16 to 4,096 actors. Bar: within 20%.
 
     python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
 
-The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured.
-A few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a write
-that is alone, the share of a busy link that carries payload, and how it falls with more writers. All other points are
-predicted. Each point is printed with the standard deviation of single runs of the simulation. The predictions for more
-actors use the constants in placement/capacity/plan.py; keep those at what is fitted here. With --plots it draws
-measured beside simulated latencies, and the predictions with and without caches and shards.
+The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured. A
+few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a single
+write, the share of a busy link that carries payload, and its decline with more writers. All other points are predicted.
+Each point is printed with the standard deviation of single runs of the simulation. The predictions for more actors use
+the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --plots it draws measured and
+simulated latencies, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ BAR = 0.2
 NOTHING = TransferCosts()
 ACTORS = (16, 64, 256, 1024, 4096)
 SEEDS = 5
-"""Simulations of writers that are averaged."""
+"""Number of simulations of writers that are averaged."""
 
 
 class Point(NamedTuple):
-    """A measured mean latency and simulations of it, one for each seed, in seconds."""
+    """A measured mean latency and simulations of it, one per seed, in seconds."""
 
     name: str
     fitted: bool
@@ -104,13 +104,13 @@ def read_points(found: dict) -> list[Point]:
 
 
 def fit(points: list[Point], first: dict[str, tuple[float, float]], base: TransferCosts = NOTHING) -> TransferCosts:
-    """The `TransferCosts` with the least sum of fourth powers of the fitted points' errors.
+    """Returns the `TransferCosts` with the least sum of fourth powers of the fitted points' errors.
 
-    Errors are differences of logarithms; their fourth powers count because the bar is on the worst.
+    Errors are differences of logarithms; fourth powers emphasise the worst one, to which the bar applies.
 
     Args:
-        points: of which the fitted ones count.
-        first: a first guess and the maximum of each constant; the minimum is 0.
+        points: all points; only the fitted ones are used.
+        first: initial value and maximum of each constant; the minimum is 0.
         base: the other constants.
     """
     used = [point for point in points if point.fitted]
@@ -131,7 +131,7 @@ def fit(points: list[Point], first: dict[str, tuple[float, float]], base: Transf
 
 
 def compare(points: list[Point], costs: TransferCosts) -> None:
-    """Prints measured and simulated latencies, and how many points are within the bar."""
+    """Prints measured and simulated latencies, and the number of points within the bar."""
     offs: dict[bool, list[float]] = {True: [], False: []}
     for point in points:
         runs = point.simulate(costs)
@@ -149,7 +149,7 @@ def compare(points: list[Point], costs: TransferCosts) -> None:
 
 
 def predictions(costs: TransferCosts) -> dict[str, list[FleetOutcome]]:
-    """For each arrangement, one outcome for each of ACTORS."""
+    """Returns, for each arrangement, one outcome for each of ACTORS."""
     base = Fleet(episode_mb=0.5)
     arrangements = {
         "one server for all": lambda actors: {"caches": 0, "shards": 1},

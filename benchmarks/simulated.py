@@ -1,4 +1,6 @@
-"""The simulation of capacity/ run as bench_shards.py and bench_caches.py run the real processes; for scale_model.py."""
+"""Runs the simulation of capacity/ as bench_shards.py and bench_caches.py run the real processes; for
+scale_model.py.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ class Pace(NamedTuple):
     """The load of `simulate_writes`.
 
     Attributes:
-        writers, shards: how many.
-        megabytes: of an episode.
-        megabits: of each shard's link.
+        writers, shards: their numbers.
+        megabytes: size of an episode.
+        megabits: rate of each shard's link.
         making: seconds between one write and the next, ± 50%.
-        burst: megabytes that a link lets pass at once.
+        burst: megabytes that may pass a link at once.
         warm: whether each writer's first write, which does not count, is done before.
-        processes: that the writers of every shard are spread over.
+        processes: number of processes over which the writers of every shard are distributed.
     """
 
     writers: int
@@ -35,9 +37,9 @@ class Pace(NamedTuple):
 
 
 def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: int = 0) -> np.ndarray:
-    """Latencies in seconds of writers that only write, as in benchmarks/bench_shards.py.
+    """Returns the latencies in seconds of writers that only write, as in benchmarks/bench_shards.py.
 
-    Each begins writes for so many seconds, at least two, of which the first does not count.
+    Each begins writes for `seconds`, at least two, of which the first does not count.
     """
     clock, chance = Clock(), random.Random(seed)
     shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
@@ -63,13 +65,13 @@ def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: i
 
 
 def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: int) -> np.ndarray:
-    """Latencies in seconds of the first `reads` reads of actors that only read, as in benchmarks/bench_caches.py.
+    """Returns the latencies in seconds of the first `reads` reads of actors that only read, as in bench_caches.py.
 
     Args:
-        fleet: its actors, model, caches and links count.
-        costs: of reads.
+        fleet: its actors, model, caches and links are used.
+        costs: transfer costs of reads.
         period: seconds between two publications.
-        reads: of each actor.
+        reads: reads of each actor.
     """
     clock = Clock()
     root, stores = build_stores(clock, fleet, costs)
@@ -87,7 +89,7 @@ def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: 
             version, start = store.version.value, clock.now
             yield store.read(fleet.model_mb)
             latencies.append(clock.now - start)
-        while True:  # continues until the others have done theirs
+        while True:  # continues until the others have finished
             yield store.version.reaches(version + 1)
             version = store.version.value
             yield store.read(fleet.model_mb)

@@ -1,18 +1,18 @@
-"""A long run on Ray whose processes are killed at random every 20 to 40 seconds, beside undisturbed runs.
+"""A long run on Ray whose processes are killed at random every 20 to 40 seconds, compared with undisturbed runs.
 
     python benchmarks/soak.py [--minutes 20] [--design planted20] [--seed 0] [--references 5] [--folder FOLDER]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
-command then resumes. When the time is over the run is stopped. Then undisturbed runs with the same settings and other
-seeds train until they have learned from as many episodes. Several are needed: runs differ by their seeds alone.
-Rewards and advantages are not normalised and the weight of the entropy bonus does not fall, so that all runs approach
-the one policy that is best at that weight. Otherwise so small a network settles on one of many local optima within some
-hundred iterations, and the comparison would show which one.
+command then resumes. The run is stopped when the time is over. Then undisturbed runs with the same settings and other
+seeds train until they have learned from the same number of episodes. Several are needed because runs differ by their
+seeds alone. Rewards and advantages are not normalised and the weight of the entropy bonus does not fall, so that all
+runs approach the one policy that is best at that weight. Otherwise so small a network converges to one of many local
+optima within some hundred iterations, and the comparison would depend on which one.
 
-Prints how good all policies are along the way (mean proxy cost of the sampled episodes of `LAST` iterations), what was
-killed, and how the memory of each role's processes developed: the largest of a role in the first, second and last third
-of the time. Exit code 1 if the disturbed policy is worse than the mean of the undisturbed ones by more than 2 %, if
-they differ among themselves so much that 2 % could not be seen, or if memory grew by more than a fifth.
+Prints the quality of all policies over time (mean proxy cost of the sampled episodes of `LAST` iterations), the killed
+processes, and the memory of each role's processes: the largest of a role in the first, second and last third of the
+time. Exit code 1 if the disturbed policy is worse than the mean of the undisturbed ones by more than 2 %, if they
+differ among themselves so much that 2 % would not be significant, or if memory grew by more than a fifth.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ EVERYTHING = "everything"
 LAST = 30  # iterations over which a policy is judged
 GROWTH = 1.2
 WORSE = 1.02
-CONFIDENCE = 0.95  # that one more undisturbed run would cost less than the limit that is told
-MOMENTS = 10  # at which the policies are compared; the last is the end
+CONFIDENCE = 0.95  # that one more undisturbed run would cost less than the reported limit
+MOMENTS = 10  # number of comparisons of the policies; the last is at the end
 
 
 def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Soak:
         self.memory: list[tuple[float, str, float]] = []
 
     def go(self) -> None:
-        """Disturbs until the time is over; then stops the run."""
+        """Kills processes until the time is over, then stops the run."""
         begin = time.monotonic()
         self._wait_for_training()
         due = self._next()
@@ -135,7 +135,7 @@ class Soak:
 
 
 def undisturbed(options: argparse.Namespace, folder: Path, iterations: int, *, seed: int) -> None:
-    """Trains until as many iterations are done."""
+    """Trains for this many iterations."""
     with RayRun({**settings(options, folder), "seed": seed}) as run:
         run.until(lambda: run.iteration() >= iterations, f"{iterations} iterations", timeout=options.minutes * 60 * 3)
         run.send(signal.SIGINT)
@@ -143,7 +143,7 @@ def undisturbed(options: argparse.Namespace, folder: Path, iterations: int, *, s
 
 
 def costs(folder: Path, iterations: int) -> list[float]:
-    """Mean costs of `LAST` iterations at each of `MOMENTS` moments up to `iterations`."""
+    """Returns the mean costs of `LAST` iterations at each of `MOMENTS` moments up to `iterations`."""
     with (folder / "metrics.csv").open(newline="") as stream:
         rows = [float(row["cost_mean"]) for row in csv.DictReader(stream) if row["cost_mean"]]
     ends = [iterations * moment // MOMENTS for moment in range(1, MOMENTS + 1)]
@@ -151,7 +151,7 @@ def costs(folder: Path, iterations: int) -> list[float]:
 
 
 def thirds(memory: Sequence[tuple[float, str, float]]) -> dict[str, list[float]]:
-    """The largest memory of each role in each third of the time, MB."""
+    """Returns the largest memory of each role in each third of the time, in MB."""
     end = max(seconds for seconds, _, _ in memory)
     found: dict[str, list[float]] = {}
     for seconds, role, taken in memory:
@@ -162,7 +162,7 @@ def thirds(memory: Sequence[tuple[float, str, float]]) -> dict[str, list[float]]
 
 
 def judge(disturbed: Path, references: Sequence[Path], iterations: int) -> bool:
-    """Says how good all are; whether the disturbed one is as good as the undisturbed ones, and could be told if not."""
+    """Prints all results; returns whether the disturbed run is as good as the others, with a significant test."""
     found = costs(disturbed, iterations)
     undisturbed_costs = [costs(folder, iterations) for folder in references]
     print(f"mean proxy cost of {LAST} iterations")
@@ -172,7 +172,7 @@ def judge(disturbed: Path, references: Sequence[Path], iterations: int) -> bool:
         each = " ".join(f"{cost:.4f}" for cost in others)
         end = iterations * moment // MOMENTS
         print(f"{end:10}  {one:9.4f}  {each}, {mean:.4f}, {spread:.4f}; {one / mean:.4f}")
-    # What the loop leaves is of the last moment, the end.
+    # The values after the loop are those of the last moment, the end.
     count = len(others)
     reach = float(student.ppf(CONFIDENCE, count - 1)) * spread * (1 + 1 / count) ** 0.5 / mean
     print(f"one more undisturbed run would end at most {reach:.1%} above the mean ({CONFIDENCE:.0%} sure)")

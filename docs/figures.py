@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import animation
 import window_pictures
 from PIL import Image
 
 import placement
 from placement.netlist.design import Design, Placement
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report import animation, plots, style
+from placement.report import plots, style
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES, WORK = ROOT / "docs/images", ROOT / "build/figures"

@@ -1,9 +1,9 @@
-"""Behaviour cloning: the project's graph network learns the actions of a data set of episodes, without playing.
+"""Behaviour cloning: the project's graph network learns the actions of a data set of episodes offline.
 
     macro-placement dataset clustered40 samples=16 time=10 out=episodes
     python examples/behaviour_cloning.py episodes [--steps 300]
 
-Prints the log-likelihood of the actions, and at the end the cost of the greedy policy beside that of the episodes.
+Prints the log-likelihood of the actions and finally the cost of the greedy policy and that of the episodes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LEARNING_RATE, BATCH = 1e-3, 64
 
 
 def samples(data: EpisodeDataset) -> tuple[Observation, np.ndarray]:
-    """Observations [N, …] and actions int32 [N] of all steps of the episodes that placed every macro."""
+    """Returns observations [N, …] and actions int32 [N] of all steps of the episodes that placed every macro."""
     whole = np.flatnonzero(~data.episodes.dead_end)
     seen, actions = data.observations(whole), data.episodes.actions[whole]
     return Observation(*(array.reshape(-1, *array.shape[2:]) for array in seen)), actions.reshape(-1)
 
 
 def train(data: EpisodeDataset, *, steps: int = 300, seed: int = 0) -> tuple[list[float], float]:
-    """Clones; returns the mean log-likelihood of each step's actions, and the greedy policy's cost (NaN: dead end)."""
+    """Trains; returns the mean log-likelihood of each step's actions, and the greedy policy's cost (NaN: dead end)."""
     agent = Agent(PolicyConfig(), [data.design])
     network, inputs, params = agent.network, agent.network.inputs, agent.init(seed)
     optimizer = optax.adam(LEARNING_RATE)
@@ -61,7 +61,7 @@ def train(data: EpisodeDataset, *, steps: int = 300, seed: int = 0) -> tuple[lis
 
 
 def main() -> None:
-    """Clones and prints."""
+    """Trains and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="of `macro-placement dataset`")
     parser.add_argument("--steps", type=int, default=300)

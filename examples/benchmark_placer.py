@@ -1,4 +1,4 @@
-"""A placer for `macro-placement benchmark`: random places, made legal; docs/how-to/benchmark-suites.md."""
+"""A placer for `macro-placement benchmark`: legalised random placements; docs/how-to/benchmark-suites.md."""
 
 import time
 
@@ -9,14 +9,14 @@ from placement import Design, DesignError, Placement
 
 
 def place(design: Design, seed: int, seconds: float) -> Placement:
-    """The cheapest of the placements that the CPU time allows."""
+    """Returns the cheapest of the placements that the CPU time allows."""
     end, random = time.process_time() + 0.8 * seconds, np.random.default_rng(seed)
     macros, canvas, best = design.placing_order, design.canvas, None
     while best is None or time.process_time() < end:
         x, y = random.random((2, len(macros))) * [[canvas.width], [canvas.height]]
         try:
             found = placement.legalise(design, design.initial.moved(macros, x, y))
-        except DesignError:  # no legal place for a macro: other places may do
+        except DesignError:  # no legal position for a macro; other placements may have one
             continue
         cost = placement.cost(design, found).total
         if best is None or cost < best[0]:

@@ -2,7 +2,7 @@
 
     python examples/cleanrl_ppo.py [--design clustered40] [--envs 32] [--seconds 60]
 
-Prints the mean cost of each rollout's episodes. Seconds are of CPU time.
+Prints the mean cost of each rollout's episodes. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLIP, ENTROPY, EPOCHS, MINIBATCHES = 0.2, 0.01, 4, 4
 
 
 class Policy(nn.Module):
-    """Scores of the cells and the value of the state, from maps [B, 3, R, C], step [B] and mask [B, R, C]."""
+    """Returns logits of the cells and the value of the state, from maps [B, 3, R, C], step [B] and mask [B, R, C]."""
 
     def __init__(self, spaces: gymnasium.spaces.Dict) -> None:
         super().__init__()
@@ -41,12 +41,12 @@ class Policy(nn.Module):
 
 
 def shown(observation: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
-    """What the policy reads of an observation."""
+    """Returns the policy's inputs from an observation."""
     return {name: torch.from_numpy(observation[name]) for name in ("maps", "step", "mask")}
 
 
 def returns(reward: torch.Tensor, ended: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What each step's episode ended with, float32 [T, B], and whether it ended in the rollout, bool [T, B]."""
+    """Returns the final reward of each step's episode, float32 [T, B], and if it ended in the rollout, bool [T, B]."""
     gained, known = torch.zeros_like(reward), torch.zeros_like(ended)
     last, seen = torch.zeros_like(reward[0]), torch.zeros_like(ended[0])
     for t in reversed(range(len(reward))):
@@ -56,7 +56,7 @@ def returns(reward: torch.Tensor, ended: torch.Tensor) -> tuple[torch.Tensor, to
 
 
 def learn(policy: Policy, optimizer: torch.optim.Optimizer, batch: dict[str, torch.Tensor]) -> None:
-    """PPO's epochs over a flat batch (Schulman et al. 2017, equation 7)."""
+    """Runs PPO's epochs over a flat batch (Schulman et al. 2017, equation 7)."""
     gained = batch["return"]
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(gained)).chunk(MINIBATCHES):
@@ -109,7 +109,7 @@ def train(design: str, *, envs: int = 32, seconds: float = 60.0, seed: int = 0) 
 
 
 def main() -> None:
-    """Trains and prints."""
+    """Trains and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", default="clustered40")
     parser.add_argument("--envs", type=int, default=32)

@@ -2,9 +2,9 @@
 
     python examples/jax_ppo.py [--design clustered40] [--envs 32] [--iterations 60] [--seed 0]
 
-A rollout is as long as an episode and the step that begins the next one. An environment that came to a dead end is out
-of phase with the others: its steps whose episode has not ended in the rollout are not learned from.
-Axis legend: B environments, T steps of an episode, R grid rows, C grid columns, D size of the hidden layer.
+A rollout has the length of an episode plus the step that begins the next one. An environment that reached a dead end is
+out of phase with the others: steps whose episode does not end within the rollout are ignored. Axis legend: B
+environments, T steps of an episode, R grid rows, C grid columns, D size of the hidden layer.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Parameters = dict[str, jax.Array]
 
 
 class Samples(NamedTuple):
-    """What a step is learned from; arrays [T, B, …] of a rollout.
+    """Training data of the steps of a rollout, arrays [T, B, …].
 
     Attributes:
         maps: float32 [T, B, R·C, 3], the engine's maps.
-        step: int32 [T, B], which macro comes next.
+        step: int32 [T, B], index of the current macro.
         mask: bool [T, B, R·C], the legal cells.
         action: int32 [T, B].
-        log_probability: float32 [T, B], of the action as it was drawn.
+        log_probability: float32 [T, B], log-probability of the action when it was drawn.
     """
 
     maps: jax.Array
@@ -48,13 +48,13 @@ class Samples(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What the steps of a rollout brought, [T, B].
+    """Results of the steps of a rollout, [T, B].
 
     Attributes:
         ignored: bool, whether the episode had ended before: the step began the next one, whatever the action.
         reward: float32.
         terminated: bool.
-        cost: float32, the proxy cost where all macros were placed with this step, else NaN.
+        cost: float32, the proxy cost if this step placed the last macro, else NaN.
     """
 
     ignored: jax.Array
@@ -64,7 +64,7 @@ class Outcomes(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What goes from iteration to iteration; `ended` is bool [B], whether an environment's episode has ended."""
+    """State carried between iterations; `ended` is bool [B], whether an environment's episode has ended."""
 
     handle: jax.Array
     observation: dict[str, jax.Array]
@@ -75,26 +75,26 @@ class Training(NamedTuple):
 
 
 def initial_parameters(key: jax.Array, *, cells: int, macros: int, maps: int) -> Parameters:
-    """A cell's score comes from its maps, an embedding of the macro that comes next and one of the cell itself."""
+    """Initialises the network: a cell's score depends on its maps and on embeddings of current macro and cell."""
     names = {"maps": (maps, HIDDEN), "macro": (macros + 1, HIDDEN), "cell": (cells, HIDDEN), "out": (HIDDEN, 1)}
     keys = dict(zip(names, jax.random.split(key, len(names)), strict=True))
     return {name: 0.1 * jax.random.normal(keys[name], shape) for name, shape in names.items()}
 
 
 def logits(parameters: Parameters, maps: jax.Array, step: jax.Array, mask: jax.Array) -> jax.Array:
-    """float32 [B, R·C] from maps [B, R·C, 3], step [B] and mask [B, R·C]."""
+    """Returns float32 [B, R·C] from maps [B, R·C, 3], step [B] and mask [B, R·C]."""
     hidden = maps @ parameters["maps"] + parameters["cell"] * parameters["macro"][step][:, None]
     return jnp.where(mask, (jnp.tanh(hidden) @ parameters["out"])[..., 0], IMPOSSIBLE)
 
 
 def flat_maps(observation: dict[str, jax.Array]) -> jax.Array:
-    """float32 [B, R·C, 3]."""
+    """Returns the maps as float32 [B, R·C, 3]."""
     maps = observation["maps"]
     return maps.reshape(*maps.shape[:2], -1).transpose(0, 2, 1)
 
 
 def play(pool: PoolFunctions, state: Training, keys: jax.Array) -> tuple[Training, Samples, Outcomes]:
-    """A step in each environment for each of `keys` [T]."""
+    """Takes a step in each environment for each of `keys` [T]."""
 
     def turn(state: Training, key: jax.Array) -> tuple[Training, tuple[Samples, Outcomes]]:
         maps, step = flat_maps(state.observation), state.observation["step"]
@@ -112,7 +112,7 @@ def play(pool: PoolFunctions, state: Training, keys: jax.Array) -> tuple[Trainin
 
 
 def returns(outcomes: Outcomes) -> tuple[jax.Array, jax.Array]:
-    """What each step's episode ended with, float32 [T, B], and whether it did so in this rollout, bool [T, B]."""
+    """Returns the final reward of each step's episode, float32 [T, B], and if it ended in this rollout, bool [T, B]."""
 
     def back(later: Any, now: Outcomes) -> Any:
         gained = jnp.where(now.terminated, now.reward, later[0])
@@ -124,7 +124,7 @@ def returns(outcomes: Outcomes) -> tuple[jax.Array, jax.Array]:
 
 
 def loss(parameters: Parameters, batch: Samples, advantage: jax.Array, weight: jax.Array) -> jax.Array:
-    """PPO's clipped loss with an entropy bonus (Schulman et al. 2017, equation 7) of samples [N, …], weighted [N]."""
+    """Returns PPO's clipped loss with an entropy bonus (Schulman et al. 2017, eq. 7) of samples [N, …], weights [N]."""
     log = jax.nn.log_softmax(logits(parameters, batch.maps, batch.step, batch.mask))
     ratio = jnp.exp(jnp.take_along_axis(log, batch.action[:, None], axis=1)[:, 0] - batch.log_probability)
     gain = jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * advantage)
@@ -133,7 +133,7 @@ def loss(parameters: Parameters, batch: Samples, advantage: jax.Array, weight: j
 
 
 def iterate(state: Training, _: None, *, pool: PoolFunctions, optimizer: Any, steps: int) -> Any:
-    """Plays `steps` steps, then learns from the episodes that ended; also returns their mean proxy cost."""
+    """Plays `steps` steps and learns from the episodes that ended; also returns their mean proxy cost."""
     play_key, shuffle_key, key = jax.random.split(state.key, 3)
     state, samples, outcomes = play(pool, state, jax.random.split(play_key, steps))
     gained, known = returns(outcomes)
@@ -169,7 +169,7 @@ def train(pool: EnvironmentPool, *, iterations: int, chunk: int = 10, seed: int 
     optimizer, functions = optax.adam(LEARNING_RATE), pool.xla()
     key, parameters_key = jax.random.split(jax.random.key(seed))
     parameters = initial_parameters(parameters_key, cells=spec.num_actions, macros=spec.steps, maps=3)
-    # An episode, and the step that begins the next one.
+    # The length of an episode plus the step that begins the next one.
     turn = functools.partial(iterate, pool=functions, optimizer=optimizer, steps=spec.steps + 1)
     program = jax.jit(lambda state: jax.lax.scan(turn, state, None, length=chunk))
     observation = {name: jnp.array(values) for name, values in pool.reset()[0].items()}
@@ -185,7 +185,7 @@ def train(pool: EnvironmentPool, *, iterations: int, chunk: int = 10, seed: int 
 
 
 def main() -> None:
-    """Trains and prints."""
+    """Trains and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", default="clustered40")
     parser.add_argument("--envs", type=int, default=32)

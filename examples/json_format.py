@@ -1,4 +1,4 @@
-"""An export format of one's own: `--format examples.json_format.JSON` (docs/how-to/add-a-format.md)."""
+"""A user-defined export format: `--format examples.json_format.JSON` (docs/how-to/add-a-format.md)."""
 
 import json
 
@@ -6,7 +6,7 @@ from placement.netlist.export import Export, ExportFormat
 
 
 def write(export: Export) -> str:
-    """Macro → lower left corner in µm and orientation, in the coordinates of the user's files."""
+    """Returns macro → lower left corner in µm and orientation, in the coordinates of the user's files."""
     places = {
         place.name: [place.x / export.units, place.y / export.units, place.orientation.name]
         for place in export.locations

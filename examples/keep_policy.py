@@ -1,9 +1,9 @@
-"""Keeps of a training run what placing designs needs, some 300 kB: to hand a policy on, or to commit it.
+"""Extracts from a training run the files that placing designs needs, about 300 kB, to share or commit a policy.
 
     python examples/keep_policy.py runs/mine policies/mine
     macro-placement sample design=DESIGN checkpoint=policies/mine
 
-The project's own policy, checkpoint=base, was kept so (policies/base/README.md).
+The project's own policy, checkpoint=base, was made in this way (policies/base/README.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from placement.training.trained_policy import keep_policy
 
 
 def main() -> None:
-    """Reads the command line and keeps the policy."""
+    """Parses the command line and extracts the policy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a training run")
     parser.add_argument("folder", type=Path, help="the new folder")

@@ -18,9 +18,9 @@ from placement.training.episode_dataset import EpisodeDataset, read_episodes
 
 
 def convert(data: EpisodeDataset, dataset_id: str) -> minari.MinariDataset:
-    """Plays the episodes once more in `PlacementEnv`, which Minari records."""
+    """Replays the episodes in `PlacementEnv`, which Minari records."""
     plain = placement.PlacementEnv(data.design, config=data.env)
-    mask = spaces.MultiBinary(plain.observation_space["mask"].shape)  # of uint8 arrays Minari makes lossy pictures
+    mask = spaces.MultiBinary(plain.observation_space["mask"].shape)  # Minari stores uint8 arrays as lossy pictures
     shown = spaces.Dict({**plain.observation_space.spaces, "mask": mask})
     env = minari.DataCollector(
         TransformObservation(plain, lambda seen: {**seen, "mask": seen["mask"].astype(np.int8)}, shown)

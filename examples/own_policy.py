@@ -1,4 +1,4 @@
-"""A policy network of one's own, for `policy=own_policy.WireFollower`; docs/how-to/own-policy.md."""
+"""A user-defined policy network, for `policy=own_policy.WireFollower`; docs/how-to/own-policy.md."""
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,13 @@ class WireFollower(nnx.Module):
         self.weights = nnx.Linear(config.node_width, 2, rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> jax.Array:
-        """float32 [G, T, W]: of each design's macros, from their sizes."""
+        """Returns embeddings of each design's macros from their sizes, float32 [G, T, W]."""
         return nnx.relu(self.hidden(4 * jnp.asarray(inputs.size)))
 
     def decide(
         self, embeddings: jax.Array, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
     ) -> jax.Array:
-        """Logits float32 [B, R, C]."""
+        """Returns the logits, float32 [B, R, C]."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
         macro = embeddings[design, step]  # [B, W]

@@ -1,4 +1,4 @@
-"""A reward of one's own, for `env.reward=own_reward.wire_and_edges`; docs/how-to/own-reward.md."""
+"""A user-defined reward, for `env.reward=own_reward.wire_and_edges`; docs/how-to/own-reward.md."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from placement import Costs, Design, Placement
 
 
 def wire_and_edges(costs: Costs, design: Design, placement: Placement) -> float:
-    """Short wires, and hard macros near the canvas edge."""
+    """Rewards short wires, and hard macros near the canvas edge."""
     macros, canvas = design.placing_order, design.canvas
     x, y = placement.x[macros] / canvas.width, placement.y[macros] / canvas.height
     from_edge = np.minimum(np.minimum(x, 1 - x), np.minimum(y, 1 - y)).mean()

@@ -1,9 +1,9 @@
-"""Training curves of a sweep over seeds: their mean with its 95% interval, and each curve as JSON.
+"""Plots the training curves of a sweep over seeds: their mean with its 95% interval; and writes each curve as JSON.
 
     python examples/plot_seeds.py [runs/sweeps] [--column greedy_cost] [--out seeds.png]
 
-Reads the `job-<number>.json` that `macro-placement train -m seed=0,1,2` leaves, and each job's `metrics.csv`. Jobs that
-differ in their seed alone are one line. `seeds.json` lists the jobs; `curve` is as in a benchmark's results, points of
+Reads the `job-<number>.json` of `macro-placement train -m seed=0,1,2`, and each job's `metrics.csv`. Jobs that differ
+only in their seed form one line. `seeds.json` lists the jobs; `curve` is as in a benchmark's results, points of
 (seconds, cost), here of wall-clock time.
 """
 
@@ -22,7 +22,7 @@ from placement.benchmark.aggregates import Interval, bootstrap
 
 
 def jobs(folder: Path, column: str) -> list[dict[str, Any]]:
-    """The sweep's jobs that ended well, in their order, each with the rows in which the column has a value."""
+    """Returns the sweep's successful jobs, in order, each with the rows in which the column has a value."""
     found = []
     for path in sorted(folder.glob("job-*.json"), key=lambda path: int(path.stem.split("-")[1])):
         job = json.loads(path.read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def jobs(folder: Path, column: str) -> list[dict[str, Any]]:
 
 
 def intervals(group: list[dict[str, Any]]) -> dict[int, Interval]:
-    """By iteration, the mean over the jobs with its bootstrap interval, wherever all jobs have a value."""
+    """Returns, by iteration, the mean over the jobs with its bootstrap interval, where all jobs have a value."""
     values = [dict(zip(job["iterations"], np.array(job["curve"])[:, 1], strict=True)) for job in group]
     shared = sorted(set.intersection(*map(set, values)))
     return {
@@ -55,7 +55,7 @@ def intervals(group: list[dict[str, Any]]) -> dict[int, Interval]:
 
 
 def groups(found: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Jobs that differ in their seed alone, by the settings that they share."""
+    """Groups the jobs that differ only in their seed by their common settings."""
     result: dict[str, list[dict[str, Any]]] = {}
     for job in found:
         name = " ".join(f"{key}={value}" for key, value in sorted(job["settings"].items()))
@@ -64,7 +64,7 @@ def groups(found: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def main() -> None:
-    """Writes the picture and the JSON beside it."""
+    """Writes the plot and the JSON beside it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("runs/sweeps"))
     parser.add_argument("--column", default="greedy_cost")

@@ -1,8 +1,8 @@
-"""A table and a picture of a sweep: each job's best cost over each setting that was swept.
+"""Prints a table and draws a plot of a sweep: each job's best cost over each swept setting.
 
     python examples/plot_sweep.py [runs/sweeps] [--out sweep.png]
 
-Reads the `job-<number>.json` that `macro-placement train -m` leaves, whichever sweeper chose the values.
+Reads the `job-<number>.json` of `macro-placement train -m`, with any sweeper.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from matplotlib.ticker import NullFormatter
 
 
 class Job(NamedTuple):
-    """A job that ended well.
+    """A successful job.
 
     Attributes:
-        number: in the sweep.
-        settings: numbers that were swept, by key.
+        number: its number in the sweep.
+        settings: the swept numbers, by key.
         best: its best proxy cost.
     """
 
@@ -31,7 +31,7 @@ class Job(NamedTuple):
 
 
 def jobs(folder: Path) -> list[Job]:
-    """The sweep's jobs in their order; those that failed are left out."""
+    """Returns the sweep's jobs in order, without failed ones."""
     found = []
     for path in folder.glob("job-*.json"):
         row = json.loads(path.read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def jobs(folder: Path) -> list[Job]:
 
 
 def varied(found: list[Job]) -> list[str]:
-    """The settings with more than one value."""
+    """Returns the settings with more than one value."""
     keys = {key for job in found for key in job.settings}
     return sorted(key for key in keys if len({job.settings.get(key) for job in found}) > 1)
 
@@ -57,7 +57,7 @@ def _is_number(text: str) -> bool:
 
 
 def draw(found: list[Job], keys: list[str], path: Path) -> None:
-    """A panel for each setting; the later a job, the lighter its point."""
+    """Draws a panel per setting; later jobs have lighter points."""
     figure, panels = plt.subplots(1, len(keys), figsize=(3.2 * len(keys), 3), sharey=True, layout="constrained")
     for panel, key in zip([panels] if len(keys) == 1 else panels, keys, strict=True):
         shown = [job for job in found if key in job.settings]
@@ -70,7 +70,7 @@ def draw(found: list[Job], keys: list[str], path: Path) -> None:
 
 
 def main() -> None:
-    """Prints the table, the best job first, and draws."""
+    """Prints the table, best job first, and draws the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("runs/sweeps"))
     parser.add_argument("--out", type=Path, default=Path("sweep.png"))

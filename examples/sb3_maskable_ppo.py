@@ -1,9 +1,9 @@
-"""Stable-Baselines3's MaskablePPO on the engine's pool, its training loop unchanged. Needs the extra `sb3`.
+"""Trains Stable-Baselines3's unmodified MaskablePPO on the engine's pool. Needs the extra `sb3`.
 
     python examples/sb3_maskable_ppo.py [--design toy6] [--envs 64] [--steps 30000] [--plot curve.png]
 
-Prints the mean cost of each rollout's episodes and the steps per second, and the greedy policy's placement at the end.
-On `toy6` the cost is the wirelength alone, whose optimum is known (`netlists/toy6/optimum.plc`).
+Prints the mean cost of each rollout's episodes, the steps per second, and finally the greedy policy's placement. On
+`toy6` the cost is the wirelength alone, whose optimum is known (`netlists/toy6/optimum.plc`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ WIRELENGTH = placement.EnvConfig(cost=placement.CostConfig(wirelength=1.0, densi
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """What a training found.
+    """Result of a training.
 
     Attributes:
         steps: int [I], environment steps after each rollout.
         costs: float [I], mean proxy cost of each rollout's episodes that placed every macro.
-        greedy: the proxy cost of the greedy policy's episode; NaN at a dead end.
+        greedy: proxy cost of the greedy policy's episode; NaN at a dead end.
     """
 
     steps: np.ndarray
@@ -40,7 +40,7 @@ class Training:
 
 
 class Curve(BaseCallback):
-    """Notes the mean cost of each rollout's episodes."""
+    """Records the mean cost of each rollout's episodes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Curve(BaseCallback):
 
 
 def learner(envs: PoolVecEnv, *, episode: int, seed: int = 0) -> MaskablePPO:
-    """MaskablePPO with settings for episodes of `episode` steps whose reward comes at the end."""
+    """Returns MaskablePPO with settings for episodes of `episode` steps with a final reward."""
     return MaskablePPO(
         "MultiInputPolicy",
         envs,
@@ -76,7 +76,7 @@ def learner(envs: PoolVecEnv, *, episode: int, seed: int = 0) -> MaskablePPO:
 
 
 def greedy_cost(model: MaskablePPO, envs: PoolVecEnv) -> float:
-    """The proxy cost of the episode in which the likeliest action is taken at each step; NaN at a dead end."""
+    """Returns the proxy cost of the episode of the most probable actions; NaN at a dead end."""
     observation, ended, infos = envs.reset(), np.zeros(envs.num_envs, bool), []
     while not ended[0]:
         actions, _ = model.predict(observation, action_masks=envs.action_masks(), deterministic=True)
@@ -85,8 +85,8 @@ def greedy_cost(model: MaskablePPO, envs: PoolVecEnv) -> float:
 
 
 def train(design: str, *, envs: int = 64, steps: int = 30_000, seed: int = 0, threads: int = 0) -> Training:
-    """Trains on `design` for about `steps` environment steps; `threads` are the pool's, 0 for one per core."""
-    torch.set_num_threads(1)  # such a small network is faster so
+    """Trains on `design` for about `steps` environment steps; `threads` is for the pool, 0: one per core."""
+    torch.set_num_threads(1)  # faster for such a small network
     pool = placement.make_pool(design, envs, config=WIRELENGTH, num_threads=threads, seed=seed)
     vector, curve = PoolVecEnv(pool), Curve()
     model = learner(vector, episode=pool.spec.steps, seed=seed)
@@ -97,7 +97,7 @@ def train(design: str, *, envs: int = 64, steps: int = 30_000, seed: int = 0, th
 
 
 def draw(found: Training, least: float | None, path: Path) -> None:
-    """The curve, and the optimum where it is known, as a picture."""
+    """Plots the curve, and the optimum if it is known."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
@@ -111,7 +111,7 @@ def draw(found: Training, least: float | None, path: Path) -> None:
 
 
 def optimum(design: str) -> float | None:
-    """The least cost, where the design comes with its optimum."""
+    """Returns the least cost if the design comes with its optimum."""
     loaded, file = placement.load(design), find(design).parent / "optimum.plc"
     if not file.exists():
         return None
@@ -120,7 +120,7 @@ def optimum(design: str) -> float | None:
 
 
 def main() -> None:
-    """Trains, prints, draws."""
+    """Trains, prints and plots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", default="toy6")
     parser.add_argument("--envs", type=int, default=64)

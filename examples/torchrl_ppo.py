@@ -3,7 +3,7 @@
     python examples/torchrl_ppo.py [--design clustered40] [--envs 32] [--seconds 60]
 
 `PoolEnv` is a batched TorchRL environment, one for the whole pool. Prints the mean cost of each batch's episodes.
-Seconds are of CPU time.
+Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHOWN = ["maps", "step"]
 class PoolEnv(EnvBase):
     """A synchronous pool of B environments: batch size [B], actions int64 [B], the mask flat, bool [B, R·C].
 
-    The collector resets ended environments before their next step, so the pool's own automatic reset never happens.
+    The collector resets ended environments before their next step, so the pool's automatic reset is never used.
     """
 
     def __init__(self, pool: EnvironmentPool) -> None:
@@ -156,7 +156,7 @@ def train(design: str, *, envs: int = 32, seconds: float = 60.0, seed: int = 0) 
 
 
 def main() -> None:
-    """Trains and prints."""
+    """Trains and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", default="clustered40")
     parser.add_argument("--envs", type=int, default=32)

@@ -1,11 +1,9 @@
-"""The settings as frozen, checked dataclasses: nothing below the commands sees a DictConfig.
+"""The settings as frozen, checked dataclasses; nothing below the commands sees a DictConfig.
 
-Each class holds the types, the allowed values, the defaults and, in its docstring, the meanings of its settings;
-`--help` and docs/reference/settings.md are made from these. `build` turns a composed mapping into a class and rejects
-unknown keys, wrong types and values out of range, naming the key.
+Each class has the types, the allowed values, the defaults and, in its docstring, the meanings of its settings; `--help`
+and docs/reference/settings.md are made from these. `build` turns a composed mapping into a class and rejects unknown
+keys, wrong types and values out of range, naming the key.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import importlib
@@ -19,17 +17,17 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """A setting is wrong; the message names its key, its value and what would be right."""
+    """A setting is wrong; the message names its key, its value and the valid values."""
 
 
 def require(ok: bool, key: str, value: object, right: str) -> None:
-    """Raises ConfigError unless `ok`; `right` says what `key` must be."""
+    """Raises ConfigError unless `ok`; `right` describes the valid values of `key`."""
     if not ok:
         raise ConfigError(f"{key}={value!r}: must be {right}")
 
 
 class Rule(NamedTuple):
-    """What a value must be, in words and as a test; the annotation of a setting."""
+    """The requirement on a value, in words and as a test; the annotation of a setting."""
 
     right: str
     allows: Callable[[Any], bool]
@@ -57,7 +55,7 @@ def is_import_path_or(name: str) -> Callable[[str], bool]:
 
 
 def import_object(path: str, *, key: str) -> Any:
-    """What an import path such as `my_package.my_name` names; raises ConfigError for `key` where there is none."""
+    """Imports the object with a path such as `my_package.my_name`; raises ConfigError for `key` if there is none."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -71,7 +69,7 @@ Amount = Annotated[float, Rule("at least 0", lambda value: value >= 0)]
 Positive = Annotated[float, Rule("above 0", lambda value: value > 0)]
 Seconds = Annotated[float, Rule("above 0 seconds", lambda value: value > 0)]
 Text = Annotated[str, Rule("text", lambda value: True)]
-"""An item of a list that may itself hold commas; of other lists, `key=a,b` is two items."""
+"""An item of a list that may itself contain commas; for other lists, `key=a,b` is two items."""
 Share = Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)]
 Address = Annotated[str, Rule("an address", bool)]
 FanOut = Annotated[int, Rule("at least 2", lambda value: value >= 2)]
@@ -116,14 +114,12 @@ def _rules(hint: Any) -> Sequence[Rule]:
     return getattr(hint, "__metadata__", ())
 
 
-COSTS = ("proxy", "chip")
-"""docs/explanation/chip-cost.md says how they differ."""
-OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
-"""The default weight of density and of congestion in each cost."""
+COSTS = ("proxy", "chip")  # the names of the costs; docs/explanation/chip-cost.md explains their differences
+OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}  # the default weight of density and of congestion in each cost
 
 
 class CostWeights(NamedTuple):
-    """The weight of each part in a cost (no unit), and which cost it is: one of `COSTS`.
+    """The weights of a cost's terms (dimensionless), and the cost's name, one of `COSTS`.
 
     Example:
         >>> placement.cost(placement.load("toy6"), cost=placement.CostWeights(density=1.0)).total
@@ -139,14 +135,14 @@ class CostWeights(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CostConfig(Settings, group="env.cost."):
-    """Which cost is computed, and the weights of its terms (no unit).
+    """The cost and the weights of its terms (dimensionless).
 
     Attributes:
-        name: chip, or proxy, the published one (docs/explanation/chip-cost.md)
+        name: chip, or the published cost proxy (docs/explanation/chip-cost.md)
         wirelength: weight of the wirelength
         density: weight of the density; null: 1 for the chip cost, 0.5 for the proxy cost
         congestion: weight of the congestion; null: as for density
-        tidy: weight of tidiness (docs/explanation/tidiness.md); 0.003 straightens by the chip cost
+        tidy: weight of tidiness (docs/explanation/tidiness.md); 0.003 suits the chip cost
 
     Example:
         >>> placement.CostConfig(name="proxy", density=1.0).weights()
@@ -160,7 +156,7 @@ class CostConfig(Settings, group="env.cost."):
     tidy: Amount = 0.0
 
     def weights(self) -> CostWeights:
-        """The weights as the engine takes them, with the cost's own where none are given."""
+        """The weights in the engine's form, with the cost's defaults for those that are not given."""
         own = OWN_WEIGHTS[self.name]
         density = own if self.density is None else self.density
         congestion = own if self.congestion is None else self.congestion
@@ -168,7 +164,7 @@ class CostConfig(Settings, group="env.cost."):
 
 
 EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")
-"""What may place the soft macros at the end of an episode: the engine's placers, or nothing."""
+"""The placers of soft macros at the end of an episode: the engine's placers, or none."""
 EpisodeSoftPlacer = Annotated[str, one_of(EPISODE_SOFT_PLACERS)]
 
 
@@ -180,13 +176,13 @@ class EnvConfig(Settings, group="env."):
         dead_end_penalty: reward if a macro has no legal cell left; below 0
         cost_terms: libraries with cost terms, each path:weight, subtracted from the reward
             (docs/how-to/own-cost-term.md)
-        reward: cost (minus the cost and the terms above), or the import path of a Python function
+        reward: cost (minus the cost and the cost terms), or the import path of a Python function
             (docs/how-to/own-reward.md)
-        soft_placer: places the soft macros at the end of an episode: force_directed, analytic, analytic_fast, annealed
-            (slower, most accurate for the chip cost) or none
-        action_scale: refinement of the grid of actions along each side of a gcell; 0: as each design's macros require;
-            the cost keeps the gcells
-        off_grid: place a macro anywhere in the cell of its action, abutting others if the centre is not free
+        soft_placer: algorithm that places the soft macros at the end of an episode: force_directed, analytic,
+            analytic_fast, annealed (slower, most accurate for the chip cost) or none
+        action_scale: number of action cells along each side of a gcell; 0: as each design's macros require; the cost
+            still uses gcells
+        off_grid: place a macro anywhere in the cell of its action, abutting other macros if the centre is not free
 
     Example:
         >>> env = placement.PlacementEnv("toy6", config=placement.EnvConfig(cost=placement.CostConfig(congestion=0.0)))
@@ -210,11 +206,11 @@ class EnvConfig(Settings, group="env."):
 class PolicyConfig(Settings, group="policy."):
     """The network. The graph encoder runs once per version of the parameters and design, the grid decoder per step.
 
-    The biases are the untrained policy's preferences in logits per standard deviation over the legal cells; 0: none.
+    Biases are preferences of the untrained policy, in logits per standard deviation over the legal cells; 0: none.
 
     Attributes:
         name: edge_gnn, or the import path of a network (docs/how-to/own-policy.md)
-        node_width: width of node and edge embeddings
+        node_width: width of the embeddings of macros
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
         wire_bias: preference for little added wire
@@ -222,9 +218,10 @@ class PolicyConfig(Settings, group="policy."):
         whitespace_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
             in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
-        dtype: type of per-cell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
-        location: false: no location head
-        graph: false: no embeddings of the graph encoder
+        dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
+            a CPU)
+        location: use the location head
+        graph: use the graph encoder
     """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"
@@ -246,9 +243,9 @@ class PPOConfig(Settings, group="ppo."):
 
     Attributes:
         iterations: iterations of collecting episodes and learning from them
-        episodes_per_iteration: whole episodes of one iteration, all designs together
+        episodes_per_iteration: whole episodes per iteration, over all designs
         epochs: epochs over the samples of an iteration
-        sample_fraction: share of the samples that an epoch draws
+        sample_fraction: share of the samples that each epoch uses
         minibatch_size: samples (steps) per gradient step; divisible by the number of devices
         learning_rate: initial learning rate of Adam
         clip: ε of the clipped importance ratio
@@ -278,7 +275,7 @@ class ReplayConfig(Settings, group="replay."):
     Attributes:
         name: reverb, memory, or auto: Reverb if it is installed, else memory
         capacity: maximum number of episodes; writers wait while it is full
-        timeout: seconds after which a learner without episodes fails
+        timeout: seconds that the learner waits for episodes before it fails
     """
 
     name: Literal["auto", "reverb", "memory"] = "auto"
@@ -293,7 +290,7 @@ class RoleConfig:
     Attributes:
         cpus: processors
         gpus: accelerators
-        memory_mb: a process that exceeds this is restarted; 0: unlimited
+        memory_mb: memory limit in MB; a process that exceeds it is restarted; 0: unlimited
     """
 
     cpus: Amount = 1.0
@@ -317,27 +314,27 @@ _OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "stalen
 
 @dataclasses.dataclass(frozen=True)
 class RuntimeConfig(Settings, group="runtime."):
-    """How the roles run. The settings from `address` on apply to `runtime=ray` only.
+    """The execution of the roles. The settings from `address` on apply to `runtime=ray` only.
 
     Attributes:
-        name: local, all roles in one process; ray, each in processes that Ray restarts; accelerator is local with
-            large batches of environments
+        name: local: all roles in one process; ray: each role in its own processes, which Ray restarts; accelerator:
+            local, with large batches of environments
         actors: actor threads or processes
         envs_per_actor: environments that each actor steps as one batch
         env_threads: threads that step an actor's environments; 1: the actor's own; 0: one per core
-        inference: local: each actor decides for its environments; central: one loop decides for all actors
+        inference: local: each actor computes its actions; central: one loop computes the actions of all actors
         max_staleness: versions that an episode may lag behind; 0: actors and learner alternate
         checkpoint_every: iterations between checkpoints
         evaluate_every: iterations between greedy evaluations; 0: only at the end
-        minutes: wall-clock limit; 0: none; decays follow iterations or time, whichever is ahead
+        minutes: wall-clock limit; 0: none; schedules follow iterations or time, whichever is further ahead
         address: local: a new Ray on this machine; auto or host:port: a running cluster
         learners: learner hosts; shards and episodes_per_iteration must be divisible by it
         shards: replay servers
         caches: model caches between learner and actors; 0: actors read from the learner
         fan_out: caches or readers that one cache serves
-        bind: address that servers listen on; node: each node's own, with a token
+        bind: address that servers listen on; node: each node's own address, with a token
         staleness: wait: actors wait at max_staleness; drop: the learner drops older episodes
-        evaluator: evaluations, except the last, run in a separate process
+        evaluator: run evaluations, except the last, in a separate process
     """
 
     name: Literal["local", "ray"] = "local"
@@ -370,9 +367,8 @@ class RuntimeConfig(Settings, group="runtime."):
             self.inference == "local" or self.name == "local",
             "runtime.inference",
             self.inference,
-            "local with runtime=ray: its actors are processes, and to send every observation to a central one would "
-            "cost more than to decide where the environments are; central serves the actors of one process "
-            "(runtime=local or runtime=accelerator)",
+            "local with runtime=ray, because sending every observation to another process costs more than computing "
+            "actions locally; central needs runtime=local or runtime=accelerator",
         )
         require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
 
@@ -393,20 +389,20 @@ class TrackingConfig(Settings, group="tracking."):
 
 
 EPISODES_PER_DESIGN = 4
-"""Episodes that an actor plays at once with each design drawn from a distribution, to compare them with each other."""
+"""Number of episodes that an actor plays at once with each design drawn from a distribution, to compare them."""
 _DISTRIBUTION = "synthetic:"
 
 
 def drawn_macros(name: str) -> tuple[int, int] | None:
-    """Least and greatest number of macros of the distribution `synthetic:LEAST-MOST`; None for the name of a design.
+    """Minimum and maximum number of macros of the distribution `synthetic:MIN-MAX`; None for the name of a design.
 
-    Raises ConfigError where the name begins as that of a distribution, but is none.
+    Raises ConfigError if the name starts like a distribution's, but is not valid.
     """
     if not name.startswith(_DISTRIBUTION):
         return None
     low, separator, high = name.removeprefix(_DISTRIBUTION).partition("-")
     is_range = bool(separator) and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)
-    require(is_range, "design", name, "synthetic:LEAST-MOST, numbers of macros, such as synthetic:20-60")
+    require(is_range, "design", name, "synthetic:MIN-MAX, numbers of macros, such as synthetic:20-60")
     return int(low), int(high)
 
 
@@ -416,12 +412,12 @@ class TrainConfig(Settings):
 
     Attributes:
         design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]';
-            synthetic:20-60: a new synthetic design of 20 to 60 macros for every four episodes
+            synthetic:20-60: a new synthetic design of 20 to 60 macros every four episodes
         run_dir: the run folder; null: runs/<design>/<seed and a hash of the settings>; s3:// and gs:// addresses:
             docs/how-to/object-storage.md
         seed: random seed
         initial_policy: run folder with the initial parameters; base: the shipped policy; null: fresh parameters
-        flips: mirror the best placement's macros at the end if that is cheaper, and save the result
+        flips: at the end, mirror macros of the best placement if that lowers the cost, and save the result
     """
 
     design: tuple[str, ...]
@@ -446,7 +442,7 @@ class TrainConfig(Settings):
 
     @property
     def drawn(self) -> tuple[int, int] | None:
-        """Least and greatest number of macros where designs are drawn from a distribution; None for named designs."""
+        """Minimum and maximum number of macros if designs are drawn from a distribution; None for named designs."""
         return drawn_macros(self.design[0])
 
     def _check_drawn(self) -> None:
@@ -465,7 +461,7 @@ class TrainConfig(Settings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Seeded(Settings):
-    """What is drawn at random.
+    """Random numbers.
 
     Attributes:
         seed: random seed
@@ -476,7 +472,7 @@ class Seeded(Settings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OutputSettings(Settings):
-    """The output of commands that replace nothing by themselves.
+    """Overwriting of existing output.
 
     Attributes:
         force: replace what is there; other files of a design's folder stay
@@ -519,12 +515,12 @@ class DesignSettings(Settings):
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
-    """An instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
+    """Builds an instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
 
     Args:
         cls: one of this module's dataclasses.
-        values: nested mapping of plain values, as `OmegaConf.to_container` gives it.
-        at: the dotted key that `values` stands at, for messages.
+        values: nested mapping of plain values, like the result of `OmegaConf.to_container`.
+        at: the dotted key of `values`, for messages.
     """
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -538,9 +534,9 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
 
 
 def _convert(hint: Any, value: Any, key: str) -> Any:
-    """`value` as the annotated type `hint`, without guessing (no string becomes a number)."""
+    """Converts `value` to the annotated type `hint`, without guessing (no string becomes a number)."""
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, str) and hasattr(hint, "name"):  # `cost=chip`: which one, its weights as they are
+        if isinstance(value, str) and hasattr(hint, "name"):  # `cost=chip` sets the name, and keeps the weights.
             value = {"name": value}
         if not isinstance(value, Mapping):
             raise ConfigError(f"{key}={value!r}: must be a group of settings")

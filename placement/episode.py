@@ -1,4 +1,4 @@
-"""Whole episodes as they travel from actor to learner: their arrays, the rules for them, and sets of their identities.
+"""Whole episodes between actor and learner: their arrays, the rules for them, and sets of their identities.
 
 Actions travel, observations do not: the learner's engine plays the actions again (microseconds a step), so that an
 episode of Ariane takes about 2 kB instead of megabytes. Axis legend: T macros to place (the longest design's, padded).
@@ -13,33 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_INTERVALS = 256
-"""Intervals kept for each actor; beyond that the oldest gap is closed, and its counts belong to the set."""
+"""Maximum number of intervals for each actor; beyond it the oldest gap is closed, and its counts belong to the set."""
 
 
 class Episode(NamedTuple):
-    """A whole episode; arrays only, so that nothing needs unpickling.
+    """A whole episode, made of arrays only, so that nothing needs unpickling."""
 
-    Attributes:
-        identity: int64 [2], (actor, count): unique in a run, so that no episode is counted twice.
-        design: int32 [], index into the run's designs.
-        version: int32 [], the model version that every action was drawn with.
-        length: int32 [], actions taken.
-        dead_end: bool [], whether it ended because a macro had no legal cell.
-        actions: int32 [T], row · columns + column; -1 past `length`.
-        log_probabilities: float32 [T], of the actions when drawn; 0 past `length`.
-        reward: float32 [], the episode's only reward: minus its cost, or the dead-end penalty.
-        costs: float64 [5], wirelength (µm), wirelength, density, congestion and total cost; NaN at a dead end.
-    """
-
-    identity: np.ndarray
-    design: np.ndarray
-    version: np.ndarray
-    length: np.ndarray
-    dead_end: np.ndarray
-    actions: np.ndarray
-    log_probabilities: np.ndarray
-    reward: np.ndarray
-    costs: np.ndarray
+    identity: np.ndarray  # int64 [2], (actor, count): unique in a run, so that no episode is counted twice
+    design: np.ndarray  # int32 [], index into the run's designs
+    version: np.ndarray  # int32 [], the model version that every action was drawn with
+    length: np.ndarray  # int32 [], actions taken
+    dead_end: np.ndarray  # bool [], whether it ended because a macro had no legal cell
+    actions: np.ndarray  # int32 [T], row · columns + column; -1 past `length`
+    log_probabilities: np.ndarray  # float32 [T], log probabilities of the actions when drawn; 0 past `length`
+    reward: np.ndarray  # float32 [], the episode's only reward: minus its cost, or the dead-end penalty
+    costs: np.ndarray  # float64 [5], wirelength (µm), wirelength, density, congestion and total cost; NaN at a dead end
 
 
 def signature(steps: int) -> Episode:
@@ -58,16 +46,16 @@ def signature(steps: int) -> Episode:
 
 
 def stack_episodes(episodes: Sequence[Episode]) -> Episode:
-    """At least one episode of one T as a batch: axis B before each field's own."""
+    """Stacks episodes (at least one) of one T to a batch, with the axis B before each field's own."""
     return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
 
 
 class MalformedEpisode(ValueError):
-    """An episode breaks the rules of `Episode`; the message names the field, its value and what would be right."""
+    """An episode breaks the rules of `Episode`; the message names the field, its value and the rule."""
 
 
 class Schema:
-    """What every episode of a run must satisfy before it is learned from, whoever wrote it.
+    """The requirements on every episode of a run before it is learned from, regardless of its writer.
 
     Args:
         steps: T.
@@ -135,7 +123,7 @@ class EpisodeIntervalSet:
     An actor numbers its episodes from 0, so its counts form a few intervals, with gaps where episodes were lost.
 
     Args:
-        rows: int64 [N, 3], as `rows()` returned them, to resume from; None = empty.
+        rows: int64 [N, 3], an earlier value of `rows()` to resume from; None = empty.
     """
 
     def __init__(self, rows: np.ndarray | None = None) -> None:
@@ -166,6 +154,6 @@ class EpisodeIntervalSet:
         return True
 
     def rows(self) -> np.ndarray:
-        """int64 [N, 3]: actor, first and last count of each interval."""
+        """Actor, first and last count of each interval, int64 [N, 3]."""
         rows = [(actor, *interval) for actor, intervals in self._intervals.items() for interval in intervals]
         return np.array(rows, np.int64).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Shared test set-up: eight virtual CPU devices, and the public Ariane design where it is to be had."""
+"""Shared test set-up: eight virtual CPU devices, and the public Ariane design if available."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Unoptimised code in one piece: compiled five times as fast, and the tests compile much more than they compute.
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     quick = " --xla_backend_optimization_level=0"
-    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # with both of these JAX 0.11.2 ended at once
+    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # with both of these, JAX 0.11.2 ended at once
         quick += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
@@ -54,13 +54,13 @@ LONG_FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the longest files begin first."""
+    """Starts the longest files first."""
     turns = [*LONG_FIRST, ""]
     items.sort(key=lambda item: next(at for at, folder in enumerate(turns) if item.nodeid.startswith(folder)))
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: the garbage collector looks at it no more, nor as often (tracing makes many objects)."""
+    """Excludes imported objects from garbage collection, which also runs less often (tracing makes many objects)."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -68,7 +68,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def real() -> Callable[[str], Path]:
-    """Finds a file `folder/name` below a folder of PLACEMENT_PATH; skips where there is none."""
+    """Finds a file `folder/name` below a folder of PLACEMENT_PATH; skips the test if there is none."""
 
     def find(name: str) -> Path:
         for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
@@ -81,5 +81,5 @@ def real() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def ariane_folder(real: Callable[[str], Path]) -> Path:
-    """The folder of the design `ariane133_ng45` on PLACEMENT_PATH; skips, saying so, where it is absent."""
+    """Returns the folder of the design `ariane133_ng45` on PLACEMENT_PATH; skips the test if it is absent."""
     return real("ariane133_ng45/netlist.pb.txt.gz").parent

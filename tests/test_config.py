@@ -1,4 +1,4 @@
-"""The configuration: presets and runtimes set what they say, and wrong settings are rejected by name."""
+"""The configuration: presets and runtimes set the documented values, and wrong settings are rejected by name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DIFFERENT = {
 
 
 def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted keys."""
+    """Returns nested settings by their dotted keys."""
     result: dict[str, Any] = {}
     for key, value in values.items():
         result |= flat(value, f"{at}{key}.") if isinstance(value, Mapping) else {f"{at}{key}": value}
@@ -97,9 +97,9 @@ def test_several_designs():
         ("design=[]", "design"),
         (
             "design=synthetic:20",
-            "design='synthetic:20': must be synthetic:LEAST-MOST, numbers of macros, such as",
+            "design='synthetic:20': must be synthetic:MIN-MAX, numbers of macros, such as",
         ),
-        ("design=synthetic:9-8", "synthetic:LEAST-MOST"),
+        ("design=synthetic:9-8", "synthetic:MIN-MAX"),
         ("design=[toy6,synthetic:6-8]", "one distribution alone, or names of designs"),
         ("design=synthetic:6-8 runtime=ray", "runtime='ray': must be local with design=synthetic:6-8"),
         ("design=synthetic:6-8 runtime.inference=central", "runtime.inference='central': must be local"),
@@ -113,7 +113,7 @@ def test_several_designs():
         ("runtime.shards=0", "runtime.shards=0: must be at least 1"),
         ("runtime.fan_out=1", "runtime.fan_out=1: must be at least 2"),
         ("runtime.roles.actor.memory_mb=-1", "runtime.roles.actor.memory_mb=-1: must be at least 0"),
-        ("runtime=ray runtime.inference=central", "local with runtime=ray: its actors are processes"),
+        ("runtime=ray runtime.inference=central", "local with runtime=ray, because sending every observation"),
         ("runtime.inference=shared", "local or central"),
         ("runtime.env_threads=-1", "runtime.env_threads=-1"),
     ],

@@ -1,4 +1,6 @@
-"""The documentation names what exists: paths, links, settings, columns of `metrics.csv`, entries of the run folder."""
+"""The documentation names existing things: paths, links, settings, columns of `metrics.csv`, entries of the run
+folder.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def page_id(page: Path) -> str:
 
 
 def named_paths(text: str) -> set[str]:
-    """Paths below the repository's folders that a page names in code spans, links and commands."""
+    """Returns paths below the repository's folders that a page names in code spans, links and commands."""
     found = re.findall(rf"(?<![\w/.…-])({OF_THE_REPOSITORY}[\w./-]*\w/?|train\.py|evaluate\.py)(?![\w*])", text)
     return {path for path in found if "*" not in path}
 
@@ -147,7 +149,7 @@ def test_a_setting_without_a_meaning_is_rejected():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of one iteration: its settings, and its folder."""
+    """Returns the settings and the folder of a run of one iteration."""
     folder = tmp_path_factory.mktemp("run")
     values = {
         "design": ["toy6"],

@@ -1,4 +1,4 @@
-"""The commands on the pages: each one's settings are accepted, and those of the tutorial run in their order."""
+"""The commands on the pages: their settings are accepted, and those of the tutorial run in order."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ SMALL = {
     "ppo.minibatch_size=16 runtime.envs_per_actor=4",
     "search": "time=0.5",
 }
-"""Added to the tutorial's commands, which then take seconds; training compiles what configs/test.yaml's does."""
+"""Settings added to the tutorial's commands, which then take seconds; training compiles the same as
+configs/test.yaml.
+"""
 
 
 def commands(page: Path) -> list[str]:
-    """The lines of a page that start `macro-placement`, without comments."""
+    """Returns the lines of a page that start with `macro-placement`, without comments."""
     found = re.findall(r"^ *(?:[A-Z_]+=\S+ )?(macro-placement .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return [re.sub(r"\s+#.*", "", line) for line in found]
 
 
 def parsed(line: str) -> tuple[str, list[str]]:
-    """The command's name and its arguments, a sweep's as its first job's."""
+    """Returns the command's name and its arguments; for a sweep, those of its first job."""
     words = shlex.split(line.replace("…", "x"))[1:]
     length = 2 if " ".join(words[:2]) in COMMANDS else 1
     name, arguments = " ".join(words[:length]), words[length:]

@@ -1,4 +1,4 @@
-"""`make figures`: every picture of the documentation is listed, and what cannot be made says so."""
+"""`make figures`: every picture of the documentation is listed, and a missing prerequisite is reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The program, as it runs from the folder of the documentation."""
+    """Returns the program as it runs from the folder of the documentation."""
     monkeypatch.syspath_prepend(str(DOCS))
     import figures
 

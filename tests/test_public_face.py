@@ -1,4 +1,4 @@
-"""What `placement` exports: every name has a docstring with an example, and the examples run as they stand."""
+"""The exports of `placement`: every name has a docstring with an example, and the examples run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python lines of README and of the page of the Python interface run, on a smaller design than they name."""
+"""The Python code of README and of the page of the Python interface runs, on a smaller design."""
 
 from __future__ import annotations
 

@@ -13,15 +13,15 @@ from placement.engine import _native
 from placement.netlist.design import Design
 
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
-"""The names of the moves; docs/explanation/search.md says what each does."""
+"""Names of the moves, described in docs/explanation/search.md."""
 STARTS = ("packed", "electrostatic", "initial")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
-"""By cost: most of the proxy cost is there whatever one does, nothing of the chip cost is."""
+"""Initial temperature by cost. Most of the proxy cost is unavoidable, none of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
 REFINE_SHARE = 0.2
-"""Of the initial temperature, where a placement is refined."""
+"""Initial temperature for refining a placement, as a fraction of the usual one."""
 SOFT_PLACER = "analytic"
-"""Places the soft macros of starts, and those that the search does not move."""
+"""Soft placer for the starts and for soft macros that the search does not move."""
 ROUND_MOVES = 20_000
 """Moves of a thread between two changes of the temperature."""
 
@@ -31,26 +31,27 @@ def _is_rectangle(corners: tuple[float, ...]) -> bool:
 
 
 _Corners = Annotated[
-    tuple[float, ...], Rule("[left, low, right, high] in µm, left < right and low < high", _is_rectangle)
+    tuple[float, ...], Rule("[left, bottom, right, top] in µm, left < right and bottom < top", _is_rectangle)
 ]
 
 
 @dataclasses.dataclass(frozen=True)
 class AnnealConfig(Settings, group="anneal."):
-    """How a placement is annealed.
+    """Settings of simulated annealing.
 
     Attributes:
         soft_moves: false: only the soft placer places soft macros
-        starts: of packed, electrostatic, initial; successive halving chooses
+        starts: some of packed, electrostatic, initial; successive halving chooses among them
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             a fifth of it to refine
         rotate: also try orientations that swap width and height
-        spacing: µm between hard macros, and to blockages; null: what the import chose for cells to fit between them
-        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
-        tidy: share of the cost that straightening the macros at the end may add, and by which tidiness is weighed
-            before; null: neither
-        grid: µm, of hard macros' lower left corners at the end; 0: none
+        spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves room
+            for cells
+        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
+        tidy: weight of tidiness, as the share of the cost that straightening may add at the end; null: do not
+            straighten
+        grid: pitch of the grid for final lower left corners of hard macros, in µm; 0: none
 
     Example:
         >>> found = placement.search("toy6", moves=2000, config=placement.AnnealConfig(spacing=1.0))
@@ -71,5 +72,5 @@ class AnnealConfig(Settings, group="anneal."):
         require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
 
     def spacing_in(self, design: Design) -> float:
-        """µm: the spacing, by default the design's own."""
+        """Returns the spacing in µm; by default the design's own."""
         return design.constraints.spacing if self.spacing is None else self.spacing

@@ -1,5 +1,5 @@
-"""The typed face of the engine's annealer: one placement whose macros move at a temperature on the exact cost; and
-several of them in threads.
+"""Typed interface of the engine's annealer, which moves the macros of one placement on the exact cost, and populations
+of annealers in threads.
 
 Axis legend: N nodes, K moves (`config.MOVES`). Lengths are in µm, temperatures in units of the cost.
 """
@@ -23,11 +23,11 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
 ROUND_SECONDS = 3600.0
-"""Wall-clock seconds that a round may take before it counts as hung."""
+"""Wall-clock seconds after which a round counts as hung."""
 
 
 class Tally(NamedTuple):
-    """What became of the proposals of one move: drawn, legal and evaluated, accepted, and cost saved by them."""
+    """Counts of one move's proposals: drawn, evaluated because legal, and accepted; and the cost that they saved."""
 
     drawn: int
     evaluated: int
@@ -36,9 +36,9 @@ class Tally(NamedTuple):
 
 
 class AnnealerState(NamedTuple):
-    """What the next moves depend on, beside the placement: the random number generator, and the moves drawn so far.
+    """All that the next moves depend on besides the placement: the random number generator and the moves drawn so far.
 
-    `values` (float64 [5, K]) are what was adapted and the recent experience that it is adapted to.
+    `values` (float64 [5, K]) are the adapted parameters and the recent statistics behind them.
     """
 
     random: int
@@ -47,9 +47,9 @@ class AnnealerState(NamedTuple):
 
 
 class Annealer:
-    """One placement under annealing; equal arguments and calls give equal placements. Not for two threads at once.
+    """One placement under annealing; equal arguments and calls give equal placements. Not thread-safe.
 
-    Raises DesignError where `start` is incomplete or not legal.
+    Raises DesignError if `start` is incomplete or not legal.
     """
 
     def __init__(
@@ -73,26 +73,26 @@ class Annealer:
             raise DesignError(f"{design.name}: {error}") from None
 
     def set_mix(self, weights: Mapping[str, float]) -> None:
-        """How often each move is proposed, relative to the others, instead of as its row in the engine's table says."""
+        """Sets the relative frequencies of the moves, which replace those of the engine's table."""
         self._native.set_mix([weights.get(move, 0.0) for move in MOVES])
 
     def run(self, moves: int, temperature: float, most: float = math.inf) -> None:
         """Proposes `moves` moves; temperature 0 accepts only those that do not raise the cost.
 
-        `most`: the highest cost, less its tidiness, that is accepted.
+        `most`: upper bound of the accepted cost without tidiness.
         """
         self._native.run(moves, temperature, most)
 
     def grow_clear(self) -> None:
-        """Has tidiness count macros in the largest empty rectangle and a strip beside it; forgets the best so far."""
+        """Lets tidiness count macros in the largest empty rectangle and a strip beside it; forgets the best so far."""
         self._native.grow_clear()
 
     def replace_soft(self) -> bool:
-        """Has the soft placer place all soft macros, and keeps that only if it is cheaper; returns whether it is."""
+        """Runs the soft placer on all soft macros and keeps the result only if it is cheaper; returns whether it is."""
         return self._native.replace_soft(SOFT_PLACER)
 
     def restart(self, placement: Placement) -> None:
-        """Continues from another placement; the best so far stays unless this one is better; raises DesignError."""
+        """Continues from another placement; `best` changes only if this one is better. Raises DesignError."""
         placement = checked_placement(self._design, placement)
         try:
             self._native.restart(placement.x, placement.y, placement.orientation)
@@ -113,7 +113,7 @@ class Annealer:
 
     @property
     def best(self) -> Placement:
-        """A copy of the placement of `best_cost`."""
+        """A copy of the placement that has `best_cost`."""
         return self._copy(best=True)
 
     @property
@@ -126,12 +126,12 @@ class Annealer:
 
     @property
     def state(self) -> AnnealerState:
-        """With `placement` and `best`, all that a new annealer needs to continue as this one would."""
+        """The state that, with `placement` and `best`, lets a new annealer continue exactly as this one would."""
         random, moves, values = self._native.state()
         return AnnealerState(random, moves, np.array(values))
 
     def resume(self, state: AnnealerState) -> None:
-        """Takes over another annealer's state; placement and best are given by `start` and `restart`."""
+        """Adopts another annealer's state; placement and best are set by `start` and `restart`."""
         self._native.set_state(state.random, state.moves, state.values.tolist())
 
     def _copy(self, *, best: bool) -> Placement:
@@ -142,9 +142,9 @@ class Annealer:
 
 
 class Population:
-    """Annealers that move in step, one thread each; used as a context manager.
+    """Annealers that move in lockstep, one thread each; used as a context manager.
 
-    `seconds` are the CPU seconds that each has spent, float64 [number of annealers].
+    `seconds` are the CPU seconds of each annealer, float64 [number of annealers].
     """
 
     def __init__(self, annealers: Sequence[Annealer], threads: int) -> None:
@@ -162,15 +162,15 @@ class Population:
 
     @property
     def thread_seconds(self) -> float:
-        """CPU seconds per thread so far: of the busiest annealer, or their share where threads have several.
+        """CPU seconds per thread so far: those of the busiest annealer, or the average per thread if that is more.
 
-        The calling thread's own are added: where moves take no time, the rounds do.
+        The time of the calling thread is added because it dominates if moves take no time.
         """
         own = time.thread_time() - self._begun
         return own + max(float(self.seconds.max()), float(self.seconds.sum()) / self._threads)
 
     def each(self, work: Callable[[Annealer], None]) -> None:
-        """Has every annealer do `work`, all at once, and waits; raises what one of them raised."""
+        """Runs `work` on every annealer concurrently and waits; raises the exception of any that failed."""
 
         def timed(index: int) -> None:
             start = time.thread_time()
@@ -185,7 +185,7 @@ class Population:
             future.result()
 
     def follow_the_best(self, behind: float) -> None:
-        """Annealers whose cost is more than `behind` above the best one's continue from that one's placement."""
+        """Restarts annealers whose cost exceeds the best one's by more than `behind` from its placement."""
         costs = [annealer.costs.total for annealer in self.annealers]
         best = int(np.argmin(costs))
         far = [annealer for annealer, cost in zip(self.annealers, costs, strict=True) if cost > costs[best] + behind]

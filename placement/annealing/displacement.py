@@ -1,5 +1,5 @@
-"""Rectangles on the canvas, and the least displacement that takes them off each other while the order of every two is
-held (left and right, or below and above): linear programs.
+"""Least displacement that separates overlapping rectangles, by linear programs that keep each pair in its order (left
+and right, or below and above).
 
 These are the constraint graphs of macro legalisation, as in Tang and Wong (2001). Axis legend: M movable boxes (hard
 macros), O obstacles (fixed hard macros, blockages, the surroundings of ports, the outside of regions), B = M + O boxes.
@@ -17,35 +17,37 @@ from scipy.sparse import coo_array
 from placement.engine import _native
 
 TOLERANCE: float = _native.LENGTH_TOLERANCE
-"""µm: lengths that are equal but for rounding are equal."""
+"""Tolerance of length comparisons, in µm."""
 ROUNDS = 30
-"""Of holding boxes apart that overlap."""
+"""Maximum number of rounds that add constraints between overlapping boxes."""
 NEAR = 0.25
-"""Of the longest side: boxes that are no nearer than this to what they must keep are not held at first."""
+"""Fraction of the longest side; a pair whose gap exceeds the required one by more is not constrained at first."""
 MOST_FLIPS = 4
-"""Times that a pair of boxes changes the axis on which it is held apart."""
+"""Maximum number of times that a pair changes the axis on which it is separated."""
 PRICE = 1e3
-"""Of a µm that two boxes overlap, in µm of displacement."""
+"""Price of 1 µm of overlap, in µm of displacement."""
 
 Centres = tuple[np.ndarray, np.ndarray]
-"""x and y of the movable boxes, float64 [M] each."""
+"""x and y of the movable boxes' centres, float64 [M] each."""
 
 
 class Boxes(NamedTuple):
-    """The boxes (centres and sizes float64 [B]), movable ones first, and what they must keep clear of.
+    """Boxes (centres and sizes float64 [B]), movable ones first, and the clearances that they must keep.
 
     Attributes:
         movable: M.
         low, high: float64 [2, M], limits of the centre of each movable box, across and up.
-        halo: float64 [2, B], half the sum of opposite sides, across and up; -inf for obstacles other than macros.
-        spacing: float64 [2, B], of each box; two boxes keep the lesser of theirs, or the sum of their halos.
-        concerns: bool [M, B], whether a movable box keeps clear of another box.
-        has_regions: whether the limits are those of regions, too.
-        channel: float64 [2, B], the least gap to each box, across and up, that is no abutment; 0: any gap. Two boxes
-            keep the lesser of theirs.
-        shift: float64 [2, B], how far the middle of each box with its halo is from the box's own, across and up; None:
-            opposite sides of all halos are equal.
-        edges: float64 [2, 4, M], on each axis two intervals near the canvas's edges without centres of movable boxes.
+        halo: float64 [2, B], half the sum of opposite halo sides, across and up; -inf for obstacles other than macros.
+        spacing: float64 [2, B], spacing of each box; a pair keeps the smaller of the two, or the sum of the halos if
+            larger.
+        concerns: bool [M, B], whether a movable box must keep clear of another box.
+        has_regions: whether the limits include those of regions.
+        channel: float64 [2, B], minimum width of a gap that is no abutment, across and up; 0: any width. A pair keeps
+            the smaller of the two.
+        shift: float64 [2, B], offset of the centre of a box with its halo from the centre of the box, across and up;
+            None: opposite sides of all halos are equal.
+        edges: float64 [2, 4, M], two intervals per axis near the canvas edges that no centre of a movable box may lie
+            in.
     """
 
     x: np.ndarray
@@ -69,12 +71,12 @@ class Boxes(NamedTuple):
         return (self.x, self.width), (self.y, self.height)
 
     def moved_to(self, x: np.ndarray, y: np.ndarray) -> Boxes:
-        """The same boxes, the movable ones at `x`, `y` (float64 [M])."""
+        """Returns the boxes with the movable ones at `x`, `y` (float64 [M])."""
         count = self.movable
         return self._replace(x=np.concatenate([x, self.x[count:]]), y=np.concatenate([y, self.y[count:]]))
 
     def within_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """The centres of the movable boxes at the nearest place inside their limits, float64 [M] each."""
+        """Returns the centres of the movable boxes clipped to their limits, float64 [M] each."""
         high = np.maximum(self.low, self.high)
         return (
             np.clip(self.x[: self.movable], self.low[0], high[0]),
@@ -82,16 +84,16 @@ class Boxes(NamedTuple):
         )
 
     def displacement(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Distance of each movable box at `x`, `y` (float64 [M]) from where it is here, float64 [M]."""
+        """Returns the Manhattan distance of each movable box from here to `x`, `y` (float64 [M]), float64 [M]."""
         return np.abs(x - self.x[: self.movable]) + np.abs(y - self.y[: self.movable])
 
     def pairs(self) -> np.ndarray:
-        """All pairs of boxes that keep clear of each other, of which at least one may move, int [2, ·]."""
+        """Returns all pairs of boxes that must keep clear of each other, int [2, ·]; one or both are movable."""
         later = np.arange(len(self.x)) > np.arange(self.movable)[:, None]
         return np.stack(np.nonzero(self.concerns & later))
 
     def gaps(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Distance of the boxes of each pair across and up; below 0 where they share an interval."""
+        """Returns the gaps between the boxes of each pair across and up; negative where their intervals overlap."""
         first, second = pairs
         return (
             np.abs(self.x[first] - self.x[second]) - (self.width[first] + self.width[second]) / 2,
@@ -99,18 +101,18 @@ class Boxes(NamedTuple):
         )
 
     def overlaps(self, pairs: np.ndarray, needed: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
-        """Whether the boxes of each pair are nearer on both axes than they may be, bool.
+        """Returns whether the boxes of each pair are closer on both axes than is allowed, bool.
 
-        `needed`: what they need, where that is known, unless halos make it depend on where they are.
+        `needed`: the required gaps, if known; they are recomputed if halos make them depend on the positions.
         """
         needed = self.needed(*pairs) if needed is None or self.shift is not None else needed
         gap_x, gap_y = self.gaps(pairs)
         return (gap_x < needed[0] - TOLERANCE) & (gap_y < needed[1] - TOLERANCE)
 
     def others(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """All boxes but some movable ones (int [K]): those around them, int [·], and those farther away, int [·].
+        """Splits the boxes other than `movers` (int [K]) into those near them, int [·], and the rest, int [·].
 
-        Around them is what is near to where they are and to their `centres` (float64 [M] each).
+        A box is near if it is close to the original position or the `centres` (float64 [M] each) of a mover.
         """
         now = self.moved_to(*centres)
         others = np.setdiff1d(np.arange(len(self.x)), movers)
@@ -126,7 +128,7 @@ class Boxes(NamedTuple):
     def some(
         self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray], others: np.ndarray | None = None
     ) -> Boxes:
-        """Some of the movable boxes, int [K]; `others` (int [·], default: all) are obstacles at their `centres`."""
+        """Returns the boxes `movers`, int [K], with `others` (int [·], default: all) as obstacles at `centres`."""
         now = self.moved_to(*centres)
         others = np.setdiff1d(np.arange(len(self.x)), movers) if others is None else others
         every = np.concatenate([movers, others])
@@ -138,7 +140,7 @@ class Boxes(NamedTuple):
         return self._replace(x=x, y=y, movable=len(movers), concerns=self.concerns[np.ix_(movers, every)], **kept)
 
     def needed(self, first: np.ndarray | int, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The gaps across and up of which boxes, where they are, must keep one; float64 of the indices' shape."""
+        """Returns the gaps across and up of which each pair must keep one; float64 of the indices' shape."""
         if self.shift is None:
             return self.between(first, second)
         ways = zip(self.axes, self.between(first, second), self.between(second, first), strict=True)
@@ -146,7 +148,7 @@ class Boxes(NamedTuple):
         return across, up
 
     def between(self, low: np.ndarray | int, high: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-        """The same where `low` are left of `high`, or below them."""
+        """Returns the required gaps if `low` are to the left of `high`, and if they are below them."""
         across, up = (
             np.maximum(np.minimum(spacing[low], spacing[high]), halos)
             for spacing, halos in zip(self.spacing, self.halos_between(low, high), strict=True)
@@ -154,7 +156,7 @@ class Boxes(NamedTuple):
         return across, up
 
     def halos_between(self, low: np.ndarray | int, high: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-        """What halos alone need, where `low` are left of `high`, or below them."""
+        """Returns the gaps that halos alone require if `low` are to the left of `high`, and if they are below them."""
         across, up = (halo[low] + halo[high] for halo in self.halo)
         if self.shift is None:
             return across, up
@@ -162,15 +164,15 @@ class Boxes(NamedTuple):
 
 
 def tightened(boxes: Boxes, centres: Centres) -> Centres:
-    """The least total displacement while boxes at `centres` stay apart on the axis on which they are apart.
+    """Minimises the total displacement; boxes that are separated on an axis at `centres` stay separated on it.
 
-    Only boxes that would meet otherwise are held: first those that are near each other, then those that met.
+    Constraints are added lazily: first for pairs that are near each other, then for pairs that would overlap.
     """
     now, pairs = boxes.moved_to(*centres), boxes.pairs()
     needed_x, needed_y = now.needed(*pairs)
     gap_x, gap_y = now.gaps(pairs)
     can_x, can_y = gap_x >= needed_x - 2 * TOLERANCE, gap_y >= needed_y - 2 * TOLERANCE
-    wish_x, wish_y = boxes.gaps(pairs)  # on the axis on which they were apart at first, if they still are
+    wish_x, wish_y = boxes.gaps(pairs)  # prefer the axis that separated them originally, if it still does
     on_x = can_x & (~can_y | (wish_x >= wish_y))
     held = np.where(on_x, gap_x - needed_x, gap_y - needed_y) < _near(boxes)
     for _ in range(ROUNDS):
@@ -189,14 +191,14 @@ def _near(boxes: Boxes) -> float:
 
 
 def in_order(boxes: Boxes, begin: Boxes | None = None) -> Centres | None:
-    """The least displacement that keeps the order of the boxes, or that of `begin`, the same boxes elsewhere.
+    """Minimises the displacement under the order of the boxes, or under that of `begin`, the same boxes elsewhere.
 
-    Holds the boxes that are near each other, lets constraints be broken at a price, and then holds those that still
-    overlap on the other axis. None where that does not end.
+    Constrains pairs that are near each other, softly at a price; pairs that still overlap are then constrained on the
+    other axis. Returns None if some still overlap after `ROUNDS`.
     """
     pairs = boxes.pairs()
     if begin is None:
-        # A macro's order among the others is that of the nearest position in its regions.
+        # A macro is ordered by the nearest position in its regions.
         begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
     needed_x, needed_y = begin.needed(*pairs)
     wish_x, wish_y = begin.gaps(pairs)
@@ -222,7 +224,7 @@ def in_order(boxes: Boxes, begin: Boxes | None = None) -> Centres | None:
 
 
 def _both_axes(boxes: Boxes, now: Boxes, pairs: np.ndarray, on_x: np.ndarray, *, breakable: bool) -> Centres | None:
-    """Centres that keep the order of `now` on the axis chosen for each pair, and are nearest to `boxes`."""
+    """Returns the centres nearest to `boxes` that keep the order of `now` on the axis chosen for each pair."""
     found = []
     needed = now.needed(*pairs)
     for axis, chosen in enumerate((on_x, ~on_x)):
@@ -234,7 +236,7 @@ def _both_axes(boxes: Boxes, now: Boxes, pairs: np.ndarray, on_x: np.ndarray, *,
 
 
 class _Axis(NamedTuple):
-    """One axis: centres now and to begin with, sizes, all [B]; limits of centres [M]; how many may move."""
+    """One axis: current centres, original centres and sizes, [B]; limits of centres, [M]; number of movable boxes."""
 
     now: np.ndarray
     start: np.ndarray
@@ -245,13 +247,13 @@ class _Axis(NamedTuple):
 
 
 def _least_moves(axis: _Axis, pairs: np.ndarray, needed: np.ndarray, breakable: bool) -> np.ndarray | None:
-    """Centres [M] that keep the order of `axis.now` for each pair, `needed` apart, and are nearest to `axis.start`.
+    """Returns the centres [M] nearest to `axis.start` that keep each pair in the order of `axis.now`, `needed` apart.
 
-    `breakable`: pairs may come nearer than they should, at a price. None where there is no solution.
+    `breakable`: a pair may come closer, at a price. Returns None if there is no solution.
     """
     count = axis.movable
     low, high = np.where(axis.now[pairs[0]] <= axis.now[pairs[1]], pairs, pairs[::-1])
-    # Variables: centres [M], distances from the start [M], then, where `breakable`, the pairs' overlaps.
+    # Variables: centres [M], distances from the start [M], then, if `breakable`, the overlaps of the pairs.
     number = np.arange(len(low))
     rows, columns, values = [], [], []
     bound = -(axis.size[low] + axis.size[high]) / 2 - needed

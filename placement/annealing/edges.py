@@ -1,4 +1,4 @@
-"""Macros that lie next to an edge of the core, moved onto it.
+"""Moves macros that are close to an edge of the core onto the edge.
 
 Axis legend: M movable hard macros. Lengths in µm.
 """
@@ -17,15 +17,16 @@ from placement.netlist.design import Design, Placement
 def onto_edges(
     design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]] = ()
 ) -> Placement:
-    """`placement` with each movable hard macro that is nearer to an edge of the core than cells need moved onto it.
+    """Moves each movable hard macro whose gap to an edge of the core is too narrow for cells onto that edge.
 
-    They need `spacing` less the halo of the other macro on that side. A macro that would not be legal there stays.
+    A gap is too narrow below `spacing` less the macro's halo on that side. A macro that would not be legal on the edge
+    is not moved.
 
     Args:
-        design: whose placement it is.
-        placement: a legal one.
-        spacing: that macros keep from each other; 0: nothing moves.
-        blockages: as of `legalise`.
+        design: the design of the placement.
+        placement: a legal placement.
+        spacing: spacing of the macros; 0: nothing moves.
+        blockages: as for `legalise`.
     """
     width, height = design.netlist.sides(placement.orientation)
     halo = design.constraints.turned_halo(placement.orientation)

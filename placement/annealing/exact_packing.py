@@ -1,7 +1,7 @@
-"""A legal placement of few macros, or the proof that there is none, by mixed-integer programming (HiGHS).
+"""Legal placements of few macros, or the proof that none exists, by mixed-integer programming (HiGHS).
 
-Of each two boxes, one is left of, right of, below or above the other (Sutanthavibul et al., "An analytical approach to
-floorplan design and optimization", DAC 1990). Axis legend: as in `displacement`.
+Each pair of boxes is ordered by a binary choice: left, right, below or above (Sutanthavibul et al., "An analytical
+approach to floorplan design and optimization", DAC 1990). Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from scipy.sparse import coo_array
 from placement.annealing.displacement import TOLERANCE, Boxes, Centres
 
 MOST_PAIRS = 400
-"""Of boxes that keep clear of each other, with which a solution is looked for."""
+"""Maximum number of pairs of boxes that keep clear of each other; larger problems are not tried."""
 INFEASIBLE = 2
-"""Status of `scipy.optimize.milp`."""
+"""Status of `scipy.optimize.milp` for an infeasible problem."""
 
 
 class Infeasible(Exception):
-    """The boxes certainly have no legal placement."""
+    """Raised if the boxes provably have no legal placement."""
 
 
 def packed_exactly(boxes: Boxes, *, seconds: float) -> Centres | None:
-    """Centres of the movable boxes in their limits and clear of what concerns them; None if none was found in time.
+    """Returns legal centres of the movable boxes within their limits; None if none was found in time.
 
     Raises:
-        Infeasible: there are none.
+        Infeasible: no legal placement exists.
     """
     count, pairs = boxes.movable, boxes.pairs()
     if (boxes.low > boxes.high + TOLERANCE).any():

@@ -1,4 +1,4 @@
-"""Improving a placement without moving its hard macros: they are mirrored in place, or its soft macros are annealed."""
+"""Improvements that leave hard macros in place: flipping hard macros and annealing soft macros."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
 MOST_SWEEPS = 50
-"""Every sweep over the macros but the last one lowers the cost; this only bounds how many there can be."""
+"""Upper bound of the number of sweeps; every sweep but the last lowers the cost."""
 LEAST_GAIN = 1e-12
-"""Of the cost, below which no macro is flipped."""
+"""Decrease of the cost below which no macro is flipped."""
 _MIRRORS = (1, 2, 3)
 
 MOVES = 100_000
-"""The longer soft macros are annealed, the better a cost ranks placements of synthetic designs; beyond these moves it
-gains little for the time, on CT-Ariane something (docs/experiments/costs.md)."""
+"""Default number of moves. Longer annealing of the soft macros ranks placements of synthetic designs better, but beyond
+this number it gains little for the time; on CT-Ariane it gains something (docs/experiments/costs.md).
+"""
 INITIAL_TEMPERATURE = 0.1
-"""In multiples of the cost per movable macro."""
-_FULL_MOVES_EACH, _FULL_TEMPERATURE = 1_000, 1.0  # moves for each soft macro, for a full evaluation
+"""Initial temperature in multiples of the cost per movable macro."""
+_FULL_MOVES_EACH, _FULL_TEMPERATURE = 1_000, 1.0  # moves per soft macro in a full evaluation
 _ROUNDS = 50
 
 
 class Flipped(NamedTuple):
-    """What flipping changed: `flipped` macros have another orientation than before; none: the placement given, itself.
+    """Result of flipping: `flipped` macros changed their orientation; if none did, `placement` is the given object.
 
-    `sweeps` over all macros include the last one, without a gain.
+    `sweeps` counts the sweeps over all macros, including the last one without gain.
     """
 
     placement: Placement
@@ -43,12 +44,12 @@ class Flipped(NamedTuple):
 
 
 def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Flipped:
-    """Gives every movable hard macro in turn its cheapest orientation, until no macro has a cheaper one.
+    """Gives each movable hard macro in turn its cheapest orientation until no macro has a cheaper one.
 
-    This is coordinate descent on the exact cost, Circuit Training's last step. Only the three orientations with the
-    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them and its corner
-    is then on its grid, so nothing moves and what was legal stays legal. The result never costs more than `placement`
-    under `weights`. Raises DesignError where `placement` is not a whole placement of `design`.
+    This is coordinate descent on the exact cost, the last step of Circuit Training. It tries only the three
+    orientations that keep the macro's sides (two mirrorings and the half turn), if they are allowed and keep its corner
+    on its grid; nothing moves, so a legal placement remains legal. The result never costs more than `placement` under
+    `weights`. Raises DesignError if `placement` is not a whole placement of `design`.
     """
     cost = IncrementalCost(design, placement, weights=weights)
     macros = [int(node) for node in design.placing_order if not placement.fixed[node]]
@@ -63,7 +64,7 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
 
 
 def _flip(design: Design, cost: IncrementalCost, node: int) -> bool:
-    """Gives a macro its cheapest orientation of the same sides; returns whether that is another than before."""
+    """Gives a macro its cheapest orientation with the same sides; returns whether its orientation changed."""
     before = cost.orientation(node)
     best, lowest = before, cost.costs.total - LEAST_GAIN
     for mirror in _MIRRORS:
@@ -82,7 +83,7 @@ def _flip(design: Design, cost: IncrementalCost, node: int) -> bool:
 
 
 def _on_grid(design: Design, cost: IncrementalCost, node: int, orientation: int) -> bool:
-    """Whether a macro's corner, which does not move, is on its grid in another orientation of the same sides."""
+    """Returns whether a macro's corner, which does not move, is on its grid in another orientation of equal sides."""
     if not design.constraints.macro_grids:
         return True
     at = cost.placement
@@ -100,12 +101,11 @@ def anneal_soft_macros(
     initial_temperature: float = INITIAL_TEMPERATURE,
     seed: int = 0,
 ) -> Placement:
-    """`placement` with its soft macros placed and then annealed; hard macros stay.
+    """Returns `placement` with its soft macros placed and then annealed; hard macros do not move.
 
-    The search has two starts: soft macros as `analytic` places them, and spread around the macros as charges. With a
-    thousand moves and more for each soft macro an initial temperature of 1.0 ends some percent cheaper on Ariane, and
-    no cheaper on synthetic designs. Raises DesignError where `placement` is not whole, or its hard macros are not
-    legal.
+    The search has two starts: soft macros placed by `analytic`, and spread around the macros as charges. With a
+    thousand moves or more per soft macro, an initial temperature of 1.0 ends some percent cheaper on Ariane, and no
+    cheaper on synthetic designs. Raises DesignError if `placement` is not whole or its hard macros are not legal.
     """
     fixed = placement.fixed.copy()
     fixed[design.netlist.hard] = True
@@ -113,7 +113,7 @@ def anneal_soft_macros(
         return placement
     held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
     starts = [Start("analytic", held)]
-    with contextlib.suppress(DesignError):  # no space clear of the macros
+    with contextlib.suppress(DesignError):  # no whitespace clear of the macros
         starts.append(Start("spread", spread_clusters(design, held)))
     found = search(
         dataclasses.replace(design, initial=held),
@@ -128,6 +128,6 @@ def anneal_soft_macros(
 
 
 def anneal_for_full_evaluation(design: Design, placement: Placement) -> Placement:
-    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatEvaluator`'s `anneal`)."""
+    """Anneals soft macros on the chip cost for the initial cells of a full evaluation (`FlatEvaluator`'s `anneal`)."""
     moves = max(MOVES, _FULL_MOVES_EACH * len(design.netlist.soft))
     return anneal_soft_macros(design, placement, moves=moves, initial_temperature=_FULL_TEMPERATURE)

@@ -1,8 +1,8 @@
-"""From any placement to a legal one, each hard macro as near as possible to where it was.
+"""Legalisation: turns any placement into a legal one that displaces each hard macro as little as possible.
 
-The orders of macros that are tried (`displacement`) are that of the given placement, changed where it does not fit, and
-those of putting each macro on the nearest free position in turn. Where none of them fits, an order that does is
-searched for, and at last, of few macros, an exact solution. Axis legend: as in `displacement`.
+It tries the order of macros in the given placement, corrected where it does not fit (`displacement`), and the orders
+that result from putting each macro in turn on the nearest free position. If none fits, it searches for an order that
+does, and finally solves the problem exactly if the macros are few. Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from placement.netlist.feasibility import port_surroundings, turned_as_allowed
 from placement.netlist.geometry import clipped, complement
 
 ATTEMPTS = 600
-"""At putting some macros back in another order."""
+"""Number of attempts to put some macros back in another order."""
 PATIENCE = 10
-"""Attempts for each macro, of which none gains, before they end."""
+"""Number of consecutive attempts without gain, per macro, after which they end."""
 MOST_TAKEN_UP = 8
-"""Macros at once."""
+"""Maximum number of macros that an attempt takes up."""
 FIRST_COMPARISONS = 10**7
 COMPARISONS = 10**9
-"""Of two boxes, in the search for an order that fits: a few seconds."""
+"""Number of box comparisons in a search for an order that fits; a few seconds."""
 SEARCHES = 4
-"""For an order, each with another seed, until one finds it."""
+"""Maximum number of searches for an order, each with another seed."""
 EXACT_SECONDS = 5.0
-"""For the exact solution."""
+"""Time limit of the exact solution, in seconds."""
 MANY = 500
-"""Movable macros, beyond which the first order that fits is taken without a linear program for all of them, and
-attempts become fewer."""
+"""Number of movable macros beyond which the first order that fits is taken without a linear program for all of them,
+and the number of attempts falls.
+"""
 CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
-"""Sides of the limits, low or high, across and up."""
+"""Sides of the limits, low (0) or high (1), across and up."""
 MOST_AROUND = 24
-"""Macros next to those that make way for them."""
+"""Number of neighbours that make way for the macros of an attempt."""
 
 
 class NoLegalPlacement(DesignError):
-    """No legal position was found for every macro."""
+    """Raised if no legal position was found for some macro."""
 
 
 def legalise(
@@ -57,18 +58,18 @@ def legalise(
     grid: float = 0.0,
     thorough: bool = True,
 ) -> Placement:
-    """`placement` with its movable hard macros moved as little as possible, so that they are legal.
+    """Returns `placement` with its movable hard macros moved as little as possible so that they are legal.
 
-    They keep to the design's constraints, and keep their orientations where these are allowed. A placement that is
-    legal, and on the grid, comes back as it is. Soft macros stay.
+    The macros meet the design's constraints and keep their orientations where these are allowed. A placement that is
+    already legal and on the grid is returned as it is. Soft macros are not moved.
 
     Args:
-        design: whose placement it is.
-        placement: every hard macro placed, anywhere.
-        spacing: least distance of hard macros from each other and from blockages, where their halos need less.
-        blockages: rectangles (left, low, right, high) to keep off, beside the design's.
-        grid: lower left corners of movable macros lie on multiples of this; 0: where the design has them.
-        thorough: false: one of the first legal placements that are found, for a start that is annealed.
+        design: the design of the placement.
+        placement: any placement of every hard macro.
+        spacing: minimum distance of hard macros from each other and from blockages, unless their halos need more.
+        blockages: rectangles (left, low, right, high) without macros, in addition to the design's.
+        grid: pitch of the lower left corners of movable macros; 0: the design's grid.
+        thorough: false: return one of the first legal placements found, as a start for annealing.
 
     Example:
         >>> design = placement.load("toy6")
@@ -76,7 +77,7 @@ def legalise(
 
     Raises:
         NoLegalPlacement: no legal placement was found; there may be one.
-        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid is no multiple of the design's.
+        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid is not a multiple of the design's.
     """
     for name, value in (("spacing", spacing), ("grid", grid)):
         if not (math.isfinite(value) and value >= 0):
@@ -96,7 +97,7 @@ def legalise(
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     try:
         found, searched = _least_displaced(boxes, thorough=thorough), "found no"
-    except Infeasible:  # on a grid, that is of boxes rounded to it
+    except Infeasible:  # with a grid, infeasible only for boxes rounded to it
         found, searched = None, "found no" if snaps else "there is no"
     if found is None:
         raise NoLegalPlacement(f"{design.name}: {searched} legal placement with spacing {spacing:g} µm")
@@ -107,7 +108,7 @@ def legalise(
         pitch, offset = _corner_grids(design, placement, onto)
         snapped = _up(corners, pitch, offset) if design.constraints.macro_grids else _down(corners, pitch, offset)
         x, y = snapped + size / 2
-        # the lower left corner stays
+        # The lower left corner does not move.
         x, y = np.stack([x, y]) - (size - np.stack(design.netlist.sides(placement.orientation))[:, nodes]) / 2
     result = placement.moved(nodes, x, y)
     if not fits(design, result, spacing=spacing, blockages=blockages):
@@ -120,7 +121,7 @@ def legalise(
 
 
 def _least_displaced(boxes: Boxes, *, thorough: bool) -> Centres | None:
-    """The best of the orders that fit; None where none was found. Raises Infeasible if there certainly is none."""
+    """Returns the best of the orders that fit, or None if none was found. Raises Infeasible if none exists."""
     if _need_more_than_there_is(boxes):
         raise Infeasible
     if boxes.channel is not None and thorough:
@@ -143,7 +144,7 @@ def _least_displaced(boxes: Boxes, *, thorough: bool) -> Centres | None:
 
 
 def _need_more_than_there_is(boxes: Boxes) -> bool:
-    """Whether macros with half of the distance that they keep, or with their halos, cover more than their limits."""
+    """Returns whether macros with half their spacing, or with their halos, need more area than their limits enclose."""
     count = boxes.movable
     if count == 0:
         return False
@@ -158,9 +159,9 @@ def _need_more_than_there_is(boxes: Boxes) -> bool:
 
 
 def _off_obstacles(boxes: Boxes) -> Boxes | None:
-    """The boxes, each on the position nearest to it that is free of what is fixed; None where that is where they are.
+    """Moves each box to the nearest position free of obstacles; returns None if every box is at such a position.
 
-    The side of an obstacle on which a box can be is so decided, which no order of the given centres shows.
+    This decides on which side of an obstacle a box is placed; the order of the given centres does not determine that.
     """
     centres = _nearest(boxes, np.arange(boxes.movable), among=boxes.movable)
     if centres is None or boxes.displacement(*centres).sum() < TOLERANCE:
@@ -169,7 +170,9 @@ def _off_obstacles(boxes: Boxes) -> Boxes | None:
 
 
 def _with_channels(boxes: Boxes) -> Centres | None:
-    """As `_least_displaced` with a channel rule: a gap may be none or wide, so that no linear program holds it."""
+    """Does the work of `_least_displaced` under a channel rule: a gap must be zero or wide, which is no linear
+    constraint.
+    """
     found = [_nearest(boxes, order) for order in _orders(boxes)]
     if all(one is None for one in found):
         found = [_nearest(_drawn(boxes, corner), _orders(boxes)[1]) for corner in CORNERS]
@@ -178,19 +181,19 @@ def _with_channels(boxes: Boxes) -> Centres | None:
 
 
 def _drawn(boxes: Boxes, corner: tuple[int, int]) -> Boxes:
-    """The same boxes, the movable ones in a corner of their limits, so that they are packed from there."""
+    """Returns the boxes with the movable ones in a corner of their limits, from which they are then packed."""
     low, high = boxes.low, np.maximum(boxes.low, boxes.high)
     return boxes.moved_to(*((low, high)[side][axis] for axis, side in enumerate(corner)))
 
 
 def _packed(boxes: Boxes) -> Centres | None:
-    """An order in which all boxes fit, near to that in which they are; None where none was found."""
+    """Finds an order close to the current one in which all boxes fit; returns None if none was found."""
     movable, every = boxes.movable, np.arange(len(boxes.x))
     concerns = np.zeros((len(every), len(every)), dtype=bool)
     concerns[:movable] = boxes.concerns
     concerns[:, :movable] = boxes.concerns.T
     limits, apart = [], []
-    needed = boxes.between(every, every[:, None])  # of each box (row) and one left of it or below
+    needed = boxes.between(every, every[:, None])  # of each box (row) and one to the left of it or below it
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
@@ -198,7 +201,7 @@ def _packed(boxes: Boxes) -> Centres | None:
         found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), comparisons, max(0, seed - 1))
         if found is not None:
             return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
-        # What is not found soon is often not there, which long searches do not show.
+        # If a short search fails, there is often no order; a long search cannot show that.
         exact = packed_exactly(boxes, seconds=EXACT_SECONDS) if seed == 0 else None
         if exact is not None:
             return tightened(boxes, exact)
@@ -206,10 +209,10 @@ def _packed(boxes: Boxes) -> Centres | None:
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
-    """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
+    """Repeatedly takes up a displaced macro with its neighbours and puts them back in another order."""
     generator = np.random.default_rng(0)
     count = boxes.movable
-    failed = 0  # in turn
+    failed = 0  # consecutive failures
     for _ in range(ATTEMPTS * MANY // max(count, MANY)):
         moved = boxes.displacement(*centres)
         if moved.sum() < TOLERANCE or failed > PATIENCE * count:
@@ -220,7 +223,7 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
         near[centre] = -1.0
         size = min(count, 2 + int(generator.integers(MOST_TAKEN_UP - 1)))
         taken = generator.permutation(np.argsort(near, kind="stable")[:size])
-        if generator.random() < 0.5:  # the displaced one first
+        if generator.random() < 0.5:  # put the displaced macro back first
             taken = np.concatenate([[centre], taken[taken != centre]])
         placed = _nearest(boxes, taken, centres)
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
@@ -230,7 +233,7 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
 
 
 def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
-    """`tightened` for some boxes and those next to them; the others stay."""
+    """Applies `tightened` to some boxes and their neighbours; the other boxes do not move."""
     away = np.min(
         [np.abs(centres[0] - centres[0][one]) + np.abs(centres[1] - centres[1][one]) for one in taken], axis=0
     )
@@ -250,17 +253,17 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
 def fits(
     design: Design, placement: Placement, *, spacing: float = 0.0, blockages: Sequence[tuple[float, ...]] = ()
 ) -> bool:
-    """Whether every movable hard macro is legal: in the canvas, clear of others and blockages, in its constraints."""
+    """Returns whether each movable hard macro is legal: on the canvas, clear of others, within its constraints."""
     areas, native = [list(blockage) for blockage in blockages], native_design(design)
     return _native.placement_fits(native, placement.x, placement.y, placement.orientation, spacing, areas)
 
 
 def _orders(boxes: Boxes) -> list[np.ndarray]:
-    """Orders in which macros take positions: by conflicts, by area, from each side."""
+    """Returns the orders in which macros take positions: by conflicts, by area, and from each side."""
     count, pairs = boxes.movable, boxes.pairs()
     x, y, area = boxes.x[:count], boxes.y[:count], (boxes.width * boxes.height)[:count]
     overlapping = pairs[:, boxes.overlaps(pairs)].ravel()
-    beyond = np.zeros(count, dtype=bool)  # the canvas or the macro's regions
+    beyond = np.zeros(count, dtype=bool)  # outside the canvas or the macro's regions
     for at, low, high in zip((x, y), boxes.low, boxes.high, strict=True):
         beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
     conflicts = np.bincount(overlapping, minlength=count)[:count] + 100 * beyond
@@ -269,9 +272,9 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
 
 
 def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, among: int = 0) -> Centres | None:
-    """Each macro in turn on the nearest position that is still free; None where there is none.
+    """Puts each macro of `order` on the nearest free position; returns None if a macro finds none.
 
-    Macros that are not in `order` are where `others` has them. Boxes before number `among` are in nobody's way.
+    The other macros are at their positions in `others`. Boxes with an index below `among` block no macro.
     """
     now = boxes._replace(x=boxes.x.copy(), y=boxes.y.copy()) if others is None else boxes.moved_to(*others)
     placed_boxes = np.ones(len(now.x), dtype=bool)
@@ -288,7 +291,9 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None, *, 
 
 
 def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple[float, float] | None:
-    """The free position nearest to where a box was, the boxes `at` (int [·]) being where they are `now`."""
+    """Returns the free position nearest to a box's original one, with the boxes `at` (int [·]) at their places in
+    `now`.
+    """
     centre = np.stack([now.x[at], now.y[at]])
     half = np.stack([(size[at] + size[index]) / 2 for _, size in now.axes])
     low_gap = np.stack(boxes.between(index, at))
@@ -304,11 +309,11 @@ def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple
 
 
 def _channels(centre: np.ndarray, half: np.ndarray, abut: np.ndarray, wide: np.ndarray) -> Iterator[np.ndarray]:
-    """Where a centre breaks the channel rule beside boxes, float64 [4, ·] each: left, low, right, high.
+    """Yields the intervals of centres that break the channel rule beside boxes, float64 [4, ·]: left, low, right, high.
 
     Args:
-        centre: of the boxes, [2, ·], as all others.
-        half: distances from it at which two boxes face each other.
+        centre: centres of the boxes, [2, ·], as all others.
+        half: distances from the centre at which two boxes face each other.
         abut: distances at which they abut, [2 (before and after it), 2, ·].
         wide: distances at which they leave a channel.
     """
@@ -322,7 +327,7 @@ def _channels(centre: np.ndarray, half: np.ndarray, abut: np.ndarray, wide: np.n
 
 
 def _bands(edges: np.ndarray) -> Iterator[np.ndarray]:
-    """The intervals of `Boxes.edges` of one box, float64 [2, 4], as left, low, right, high, [4, 2] for each axis."""
+    """Yields the intervals of `Boxes.edges` of one box, float64 [2, 4], as left, low, right, high, [4, 2] per axis."""
     for axis in range(2):
         band = np.repeat([[[-np.inf]], [[np.inf]]], 2, axis=1).repeat(2, axis=2)
         band[:, axis] = edges[axis].reshape(2, 2).T
@@ -330,14 +335,12 @@ def _bands(edges: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:
-    """The design's snapping grid, made as coarse as `grid` µm (0: as it is), a multiple of its pitches."""
+    """Returns the design's snapping grid, coarsened to `grid` µm (0: unchanged), a multiple of its pitches."""
     own = design.constraints.grid
     if grid <= 0:
         return own
     if design.constraints.macro_grids:
-        raise DesignError(
-            f"grid={grid:g}: the design's macros have grids of their own, on which their pins are on tracks"
-        )
+        raise DesignError(f"grid={grid:g}: the design's macros have separate grids, which align their pins with tracks")
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(
@@ -349,10 +352,10 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
 def boxes_of(
     design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]], grid: SnapGrid
 ) -> Boxes:
-    """Movable macros, then obstacles; sizes and gaps are rounded up to the grid, and obstacles outwards.
+    """Returns the movable macros, then the obstacles; sizes and gaps are rounded up to the grid, obstacles outwards.
 
-    Where macros have grids of their own, their boxes are a pitch larger instead, so that each macro may be moved up to
-    the next corner of its grid within its box.
+    The box of a macro with a grid of its own is one pitch larger instead, so that the macro can be moved up to the next
+    corner of its grid within the box.
     """
     movable = design.placing_order
     fixed = np.flatnonzero((design.netlist.kind == NodeKind.HARD) & design.initial.fixed)
@@ -368,7 +371,7 @@ def boxes_of(
     kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
-    own_pitch = np.zeros_like(size)  # by which boxes are larger
+    own_pitch = np.zeros_like(size)  # enlargement of the boxes
     if design.constraints.macro_grids:
         own_pitch, own_offset = _corner_grids(design, placement, grid)
         corner = _down(limits[1] - size, own_pitch, own_offset), _up(limits[0], own_pitch, own_offset)
@@ -408,9 +411,9 @@ def boxes_of(
 
 
 def _edges(design: Design, sides: np.ndarray, size: np.ndarray, grid: SnapGrid, own_pitch: np.ndarray) -> np.ndarray:
-    """As `Boxes.edges`: for macros of these sides, [2, M], whose boxes have these sizes on the grid.
+    """Returns `Boxes.edges` for macros with these sides [2, M] whose boxes have these sizes on the grid.
 
-    Macros may be moved up within their boxes, by less than `own_pitch` [2, M], and still abut the edge.
+    A macro moved up within its box, by less than `own_pitch` [2, M], still abuts the edge.
     """
     found = []
     extents = (design.canvas.width, design.canvas.height)
@@ -429,7 +432,7 @@ def _rounded_up(lengths: np.ndarray, pitch: float) -> np.ndarray:
 
 
 def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
-    """The placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
+    """Returns the placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
     nodes = design.placing_order
     half = np.stack(design.netlist.sides(placement.orientation))[:, nodes] / 2
     pitch, offset = _corner_grids(design, placement, grid)
@@ -438,7 +441,9 @@ def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
 
 
 def _corner_grids(design: Design, placement: Placement, grid: SnapGrid) -> tuple[np.ndarray, np.ndarray]:
-    """Pitch and offset of each movable hard macro as it is oriented, float64 [2, M]: those of `grid`, or its own."""
+    """Returns pitch and offset of each movable hard macro in its orientation, float64 [2, M]: those of `grid` or its
+    own.
+    """
     nodes = design.placing_order
     if design.constraints.macro_grids:
         return design.constraints.corner_grids(nodes, placement.orientation[nodes])
@@ -447,13 +452,13 @@ def _corner_grids(design: Design, placement: Placement, grid: SnapGrid) -> tuple
 
 
 def _down(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -> np.ndarray:
-    """The nearest points of grids that are not above those given; those given where the pitch is 0."""
+    """Rounds coordinates down to points of their grids; a pitch of 0 leaves them unchanged."""
     step = np.where(np.asarray(pitch) > 0, pitch, 1.0)
     return np.where(np.asarray(pitch) > 0, offset + np.floor((at - offset) / step + TOLERANCE) * step, at)
 
 
 def _up(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -> np.ndarray:
-    """The nearest points of grids that are not below those given; those given where the pitch is 0."""
+    """Rounds coordinates up to points of their grids; a pitch of 0 leaves them unchanged."""
     step = np.where(np.asarray(pitch) > 0, pitch, 1.0)
     return np.where(np.asarray(pitch) > 0, offset + np.ceil((at - offset) / step - TOLERANCE) * step, at)
 
@@ -461,7 +466,7 @@ def _up(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -
 def _areas(
     design: Design, movable: np.ndarray, spacing: float, blockages: Sequence[tuple[float, ...]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rectangles to keep clear of: corners [·, 4], spacing to each [·], which macros they concern, bool [M, ·]."""
+    """Returns the rectangles to keep clear of: corners [·, 4], spacing [·], and the macros concerned, bool [M, ·]."""
     constraints, canvas = design.constraints, design.canvas
     everyone = np.ones(len(movable), dtype=bool)
     areas = [(np.array(blockages, dtype=np.float64).reshape(-1, 4), spacing, everyone)]
@@ -469,7 +474,7 @@ def _areas(
     areas.append((port_surroundings(design), 0.0, everyone))
     for region in constraints.regions:
         member = np.isin(movable, region.nodes)
-        if len(region.rectangles) > 1:  # a region of one rectangle is kept by the limits of its macros' centres
+        if len(region.rectangles) > 1:  # the limits of the macros' centres enforce a region of one rectangle
             areas.append((complement(region.rectangles, canvas.width, canvas.height), 0.0, member))
         if region.is_exclusive:
             areas.append((region.rectangles, 0.0, ~member))
@@ -481,7 +486,7 @@ def _areas(
 
 
 def _limits(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The box, low and high corner [2, M] each, that each macro stays in: the canvas and those of its regions."""
+    """Returns low and high corner [2, M] of the box that limits each macro: the canvas and its regions' bounds."""
     low = np.zeros((2, len(movable)))
     high = np.tile([[design.canvas.width], [design.canvas.height]], len(movable))
     for region in design.constraints.regions:

@@ -1,7 +1,7 @@
-"""Hard macros in rows or columns with gaps between them, in the order of another placement; and the placement that
-springs along the nets would give.
+"""Packing of hard macros in rows or columns with gaps between them, in the order of another placement; and the
+equilibrium of springs along the nets.
 
-Axis legend: N nodes. Lengths are in µm. In columns, read x for y and the other way round.
+Axis legend: N nodes. Lengths are in µm. For columns, swap x and y.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
 HALVINGS = 20
-"""Of the interval in which the largest pitch for a number of rows lies."""
+"""Number of bisections of the interval that holds the largest pitch for a number of rows."""
 WIDEST = 3.0
-"""Largest pitch of the macros of a row over their widths."""
+"""Largest ratio of the pitch of a row's macros to their widths."""
 MOST_ASSIGNED = 150
-"""Macros of equal size that are assigned to their places at once."""
+"""Maximum number of macros of equal size in one assignment to positions."""
 MOST_CLIQUE = 24
-"""Pins of the largest net that is a spring between every two of them; a larger one is springs from its driver."""
+"""Pins of the largest net modelled as a clique of springs; a larger net is a star of springs from its driver."""
 ANCHOR = 1e-5
-"""Stiffness, over the mean, of the spring to the middle that holds macros which nothing else does."""
+"""Stiffness, relative to the mean, of the spring to the centre that holds macros without other springs."""
 SOLVER_ITERATIONS, SOLVER_TOLERANCE = 300, 1e-6
 
 
 class RowPacker:
-    """Puts the movable hard macros of a design in rows or, `upright`, in columns."""
+    """Packs the movable hard macros of a design in rows or, if `upright`, in columns."""
 
     def __init__(self, design: Design, config: AnnealConfig, *, upright: bool = False) -> None:
         self._design, self._config, self._upright = design, config, upright
@@ -51,7 +51,7 @@ class RowPacker:
         self._tallest_first = order[np.argsort(-self._height[order], kind="stable")]
 
     def stretches(self) -> list[float]:
-        """The largest pitch at which the macros fit in each number of rows, over their widths; the narrowest first."""
+        """Returns the largest relative pitch at which the macros fit in each number of rows, narrowest first."""
         found: list[float] = []
         tallest = self._tallest_first
         least = len(list(self._rows(tallest, 1.0)))
@@ -69,11 +69,11 @@ class RowPacker:
         return found
 
     def pack(self, stretch: float, like: Placement) -> Placement | None:
-        """The movable hard macros in rows, from the lower and the upper edge inwards.
+        """Packs the movable hard macros in rows, from the lower and the upper edge inwards.
 
-        Rows are made and stacked in the order of their macros in `like`; macros of equal size change places so that
-        the sum of their squared distances to where `like` has them is least. A row takes macros of 1 / `stretch` of the
-        canvas's width, spread evenly. None where they do not fit, or what they must keep clear of prevents it.
+        Rows are filled and stacked in the order of their macros in `like`; macros of equal size are then exchanged to
+        minimise the sum of squared distances to their positions in `like`. A row takes macros for 1 / `stretch` of the
+        canvas width and spreads them evenly. Returns None if the rows do not fit or cannot be made legal.
         """
         design, order = self._design, self._design.placing_order
         rows = self._rows_like(stretch, like)
@@ -102,7 +102,7 @@ class RowPacker:
             return None
 
     def _rows_like(self, stretch: float, like: Placement) -> list[np.ndarray]:
-        """Rows of macros that are about as tall and as high up, the lowest first; each from left to right."""
+        """Returns rows of macros of similar height and y, lowest row first; each row is ordered from left to right."""
         along, up = (like.y, like.x) if self._upright else (like.x, like.y)
         order = self._design.placing_order
         rows = list(self._rows(order[np.lexsort((up[order], -self._height[order]))], stretch))
@@ -110,7 +110,7 @@ class RowPacker:
         return sorted(rows, key=lambda row: float(up[row].mean()))
 
     def _row_heights(self, rows: list[np.ndarray]) -> list[float] | None:
-        """Of each row, in whole gcells where they fit; None where the rows do not fit at all."""
+        """Returns the height of each row, in whole gcells if those fit; None if the rows do not fit at all."""
         heights = [float(self._height[row].max()) + self._row_gap for row in rows]
         whole = [float(np.ceil(tall / self._cell - 1e-9) * self._cell) for tall in heights]
         heights = whole if sum(whole) <= self._up else heights
@@ -126,7 +126,7 @@ class RowPacker:
             begin = end
 
     def _spread(self, row: np.ndarray, along: np.ndarray) -> None:
-        """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""
+        """Spreads a row's macros evenly over the canvas width, with half a gap at the edges."""
         width = self._width[row]
         free = self._across - width.sum()
         gap = free / len(row)
@@ -135,7 +135,7 @@ class RowPacker:
 
 
 def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
-    """Assigns the spots of macros of equal size in `x`, `y` (µm, changed) to those that `like` has nearest to them."""
+    """Assigns the positions `x`, `y` (µm, changed) among macros of equal size to minimise their distances to `like`."""
     macros = design.placing_order
     sides = np.stack(design.netlist.sides(design.initial.orientation), axis=1)[macros]
     for size in np.unique(sides, axis=0):
@@ -148,10 +148,10 @@ def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> 
 
 
 def _halves(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Halves macros and spots, equally many of each, along the longer axis until at most `MOST_ASSIGNED` are left.
+    """Yields groups of at most `MOST_ASSIGNED` macros and as many spots, by bisection along the longer axis.
 
-    The time of an assignment grows as the cube of its macros. `want` (where they want to be) and `spots` are [2, M] µm;
-    yields indices of macros and of their spots.
+    The time of an assignment grows with the cube of its macros. `want` (the desired positions) and `spots` are [2, M]
+    µm; a group is an array of macro indices and one of spot indices.
     """
     stack = [(np.arange(want.shape[1]), np.arange(want.shape[1]))]
     while stack:
@@ -168,10 +168,11 @@ def _halves(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, n
 def spring_equilibrium(
     design: Design, *, like: Placement | None = None, hold: float = 0.0, springs: csr_matrix | None = None
 ) -> Placement:
-    """`design.initial` with all movable macros at the optimum of the quadratic wirelength, where they overlap.
+    """Returns `design.initial` with all movable macros at the optimum of the quadratic wirelength, with overlaps.
 
-    Pins count as in the middle of their macros. Springs tie each hard macro to its place in `like`, `hold` times as
-    stiff as all others of the macro together. `springs` are those of `spring_matrix`, where they are at hand.
+    Pins are treated as located at the centres of their macros. Springs tie each hard macro to its position in `like`,
+    with `hold` times the stiffness of all its other springs together. `springs` is the result of `spring_matrix`, if
+    available.
     """
     springs = spring_matrix(design) if springs is None else springs
     initial, canvas = design.initial, design.canvas
@@ -203,7 +204,7 @@ def spring_equilibrium(
 
 
 def spring_matrix(design: Design) -> csr_matrix:
-    """Stiffness of the springs between nodes, float64 [N, N], symmetric: a net's weight over its pins less one."""
+    """Returns the stiffness of the springs between nodes, float64 [N, N], symmetric: net weight over (pins - 1)."""
     netlist = design.netlist
     sizes = np.diff(netlist.net_start)
     node = netlist.pin_node[netlist.net_pins]

@@ -1,5 +1,5 @@
-"""`placement.search`: starts compared by successive halving, the best annealed in threads, all of it kept on disk, so
-that a search that was stopped resumes to the same end.
+"""`placement.search`: compares starts by successive halving and anneals the best ones in threads. Its state is kept on
+disk, so that an interrupted search resumes to the same result.
 
 Temperatures are in units of the cost; progress is the share of the budget that is spent, in [0, 1].
 """
@@ -42,34 +42,36 @@ from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
 TIDYING_SHARE = 0.25
-"""Share of the budget in which macros are straightened, where `anneal.tidy` is given."""
+"""Share of the budget for straightening the macros if `anneal.tidy` is set."""
 TIDY_WEIGHT = 1.5
-"""Of tidiness before that, over `anneal.tidy` and the cost of the cheapest start."""
+"""Weight of tidiness before the straightening, in units of `anneal.tidy` times the cost of the cheapest start."""
 HALVING_SHARE = 0.15
-"""Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
+"""Share of the budget after the starts are made in which all of them are annealed before the best are chosen."""
 FINAL_SHARE = 0.04
-"""Share of the budget at the end that accepts only what does not raise the cost."""
+"""Share of the budget at the end in which no move may raise the cost."""
 EXCHANGE_ROUNDS = 10
-"""Rounds between two exchanges of the threads."""
+"""Rounds between two exchanges among the threads."""
 EXCHANGE = 40.0
-"""Temperatures behind the best thread at which a thread continues from the best one's placement."""
+"""Cost gap, in temperatures, beyond which a thread continues from the placement of the best thread."""
 SOFT_ROUNDS = 4
-"""Rounds between two calls of the soft placer, where the search does not move soft macros."""
+"""Rounds between two calls of the soft placer if the search does not move soft macros."""
 ADAPTIVE_GAIN, ADAPTIVE_LAST = 0.05, 0.9
-"""Change of the adaptive temperature's logarithm in a round, for each halving of the acceptance to be made up; and the
-progress from which on the temperature is the final one."""
+"""Change of the adaptive temperature's logarithm per round for each halving of the acceptance to be made up, and the
+progress from which on the temperature is the final one.
+"""
 SAVE_SECONDS = 10.0
-"""Wall-clock seconds between two states on disk."""
+"""Wall-clock seconds between two saves of the state."""
 MOST_POINTS = 2000
-"""Of a history; every second one is dropped when there are more, so that memory does not grow with the moves."""
+"""Maximum length of a history; beyond it every second point is dropped, which bounds the memory."""
 STATE_NAME, BEST_NAME, HISTORY_NAME = "search.npz", "best.plc", "search.csv"
 HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
-"""CPU seconds and moves of each thread, the best cost until then, and which cost: a line per round."""
+"""Columns of the history, one line per round: CPU seconds and moves of each thread, the best cost so far, and its name.
+"""
 FORMAT = 5
 
 
 class Point(NamedTuple):
-    """How far a search was: CPU seconds per thread, moves per thread, the best cost so far."""
+    """Progress of a search: CPU seconds per thread, moves per thread, and the best cost so far."""
 
     seconds: float
     moves: int
@@ -78,14 +80,14 @@ class Point(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        placement, costs: the best, and its costs, evaluated from nothing.
-        start: the name of the start it came from.
-        history: how the best cost fell.
-        tallies: proposals of all threads, by move, since the search was last resumed.
-        finished: False where it was stopped before its budget was spent.
+        placement, costs: the best placement and its costs, computed from scratch.
+        start: the name of the start that it came from.
+        history: the course of the best cost.
+        tallies: proposals of all threads by move, since the search was last resumed.
+        finished: False if the search was stopped before its budget was spent.
     """
 
     placement: Placement
@@ -106,11 +108,11 @@ class SearchResult:
 
 @dataclasses.dataclass(frozen=True)
 class Watch:
-    """What is done beside a search.
+    """The storage of a search and the callbacks during it.
 
     Attributes:
-        folder: where its state and its best placement are kept; the same search, stopped there, resumes. None: nowhere.
-        stopped: called between rounds; once true, the search saves its state and ends.
+        folder: holds the state and the best placement, from which an interrupted search resumes; None: nothing is kept.
+        stopped: called between rounds; once it returns true, the search saves its state and ends.
         on_progress: called between rounds with the progress and the last point.
     """
 
@@ -132,19 +134,19 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
     watch: Watch = Watch(),
     round_moves: int = ROUND_MOVES,
 ) -> SearchResult:
-    """The best placement that simulated annealing finds on the exact cost; never worse than the best start.
+    """Returns the best placement that simulated annealing finds on the exact cost; never worse than the best start.
 
     Args:
         design: a design, or the name or path of one.
         start: a placement to improve, made legal first, or several legal ones; None: the search makes its own starts.
         seconds: CPU seconds of each thread.
-        moves: moves of each thread, instead of `seconds`: the result then depends on the arguments only, also when the
+        moves: moves of each thread, instead of `seconds`; the result then depends on the arguments only, even if the
             search was stopped and resumed.
-        config: how it anneals; None: the defaults.
-        weights: of the cost's components.
-        threads: annealers, a thread each.
-        seed: of everything random, at least 0.
-        watch: what is done beside.
+        config: the settings of the annealing; None: the defaults.
+        weights: weights of the cost's components.
+        threads: number of annealers, one thread each.
+        seed: seed of all random numbers, at least 0.
+        watch: the storage of the search and the callbacks during it.
         round_moves: moves of a thread between two changes of the temperature.
 
     Example:
@@ -153,8 +155,8 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         True
 
     Raises:
-        DesignError: the design cannot be used, no legal placement was found, one of several starts is not legal, or
-            the result cannot be put on `config.grid` (it is in the folder, with the search's state).
+        DesignError: the design cannot be used, no legal placement was found, one of several starts is not legal, or the
+            result cannot be put on `config.grid` (it is in the folder, with the search's state).
         ConfigError: seconds or moves is not above 0.
         OSError: the folder cannot be written.
     """
@@ -222,7 +224,7 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
 def _own_starts(
     design: Design, config: AnnealConfig, seed: int, weights: CostWeights, *, seconds: float | None, moves: int | None
 ) -> list[Start]:
-    """The starts of a search; without the design's own spacing if there are none with it."""
+    """Returns the starts of a search; they ignore the design's own spacing if none can keep it."""
     chosen, count = affordable(design, with_spacing(design, config, ()), seconds, moves)
     try:
         return make_starts(design, chosen, seed, weights, electrostatic=count)
@@ -233,7 +235,7 @@ def _own_starts(
 
 
 def search_identity(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:
-    """What tells one search from another, as plain values: its design, starts and settings."""
+    """Returns what identifies a search, as plain values: its design, starts and settings."""
     digest = hashlib.sha256()
     for placement in (design.initial, *(start.placement for start in starts)):
         for array in (placement.x, placement.y, placement.orientation, placement.fixed):
@@ -250,17 +252,17 @@ def search_identity(design: Design, starts: Sequence[Start], **settings: Any) ->
 
 @dataclasses.dataclass
 class _State:
-    """How far a search is; what a saved search needs to know beside its annealers.
+    """Progress of a search: all that a saved search holds besides its annealers.
 
     Attributes:
-        entrants: names of the starts, until the best of them are chosen.
-        start: the name of the one that was.
+        entrants: names of the starts until the best of them are chosen.
+        start: name of the chosen start.
         unit: cost of the cheapest start.
-        tidy: weight of tidiness beyond what the cost has already.
+        tidy: weight of tidiness in addition to that of the cost.
         begun: progress when the starts were made; later, when the best were chosen.
-        seconds: CPU seconds per thread before the present population.
-        accepted, first_accepted: share of the moves of the last and of the first round.
-        history: a `Point` per round, as lists.
+        seconds: CPU seconds per thread before the current population.
+        accepted, first_accepted: accepted share of the moves in the last and in the first round.
+        history: one `Point` per round, as lists.
     """
 
     entrants: list[str] = dataclasses.field(default_factory=list)
@@ -278,7 +280,7 @@ class _State:
 
 
 class _Run:
-    """The course of one search."""
+    """One run of a search."""
 
     def __init__(self, design: Design, config: AnnealConfig, about: dict[str, Any], watch: Watch) -> None:
         self._design, self._config, self._about, self._watch = design, config, about, watch
@@ -286,7 +288,7 @@ class _Run:
         self.state = _State()
 
     def begin(self, names: list[str], entrants: Sequence[Annealer], seconds: float) -> None:
-        """Takes note of the starts, which took so many CPU seconds."""
+        """Records the starts and the CPU seconds that making them took."""
         state = self.state
         state.entrants, state.seconds = names, seconds
         state.unit = min(annealer.best_cost for annealer in entrants)
@@ -294,14 +296,14 @@ class _Run:
         state.history = [Point(seconds, 0, state.unit)]
 
     def add(self, seconds: float, moves: int, cost: float) -> None:
-        """Takes note of what was spent after the annealing, and of the cost then."""
+        """Records the time and moves spent after the annealing and the cost reached."""
         last = Point(*self.state.history[-1])
         self.state.history.append(Point(last.seconds + seconds, last.moves + moves, cost))
 
     def halve(self, entrants: Sequence[Annealer]) -> list[Placement]:
-        """Anneals each entrant for an equal share of the time; the best, one for each thread, as they then are.
+        """Anneals each entrant for an equal share of the time and returns the current best placement for each thread.
 
-        Where it is stopped before that, `state.entrants` is still there.
+        If the run is stopped before that, `state.entrants` is not emptied.
         """
         state, threads = self.state, self._about["threads"]
         names, until = state.entrants, state.begun + HALVING_SHARE * (1 - state.begun)
@@ -325,13 +327,13 @@ class _Run:
             return self._is_settled(population) or self._share(population.thread_seconds) >= 1
 
     def _is_settled(self, population: Population) -> bool:
-        """Whether nothing can improve: no macro is movable, or a cost is 0."""
+        """Returns whether no improvement is possible: no macro is movable, or a cost is 0."""
         netlist, fixed = self._design.netlist, self._design.initial.fixed
         softs = int((~fixed[netlist.soft]).sum()) if self._config.soft_moves else 0
         return not (len(self._design.placing_order) or softs) or population.best.best_cost == 0
 
     def _anneal(self, population: Population, *, until: float) -> None:
-        """Rounds of moves, the temperature falling all the way, until the progress is `until` or the watch stops it."""
+        """Runs rounds of moves at falling temperatures until the progress is `until` or the watch stops the search."""
         state, count = self.state, len(population.annealers)
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
             if self._is_settled(population):
@@ -346,9 +348,10 @@ class _Run:
         self._save(population)
 
     def _next_temperature(self, progress: float) -> float:
-        """Falls by the same factor in equal times; or so that the accepted share falls evenly to a tenth of the first.
+        """Returns the temperature of the next round.
 
-        The latter after Lam and Delosme (1988).
+        The geometric schedule falls by the same factor in equal times. The adaptive one lets the accepted share fall
+        evenly to a tenth of the first (Lam and Delosme, 1988).
         """
         config, design, state = self._config, self._design, self.state
         name = CostWeights(*self._about["weights"]).name
@@ -388,7 +391,7 @@ class _Run:
         state.accepted = accepted / (moves * len(population.annealers))
 
     def _share(self, seconds: float) -> float:
-        """Share of the budget that is spent, when the present population has spent `seconds` per thread."""
+        """Returns the share of the budget that is spent once the current population has spent `seconds` per thread."""
         if self._about["moves"] is not None:
             return float(self.state.moves / self._about["moves"])
         return float((self.state.seconds + seconds) / self._about["seconds"])
@@ -405,7 +408,7 @@ class _Run:
             self._save(population)
 
     def _save(self, population: Population) -> None:
-        """Writes the search, its course and its best placement, each whole or not at all; raises OSError."""
+        """Writes the state, history and best placement, each whole or not at all; raises OSError."""
         self._saved = time.monotonic()
         folder, state = self._watch.folder, self.state
         if folder is None:
@@ -430,9 +433,9 @@ class _Run:
         write_placement(folder / BEST_NAME, self._design, best.best, comments=[comment])
 
     def load(self) -> list[tuple[Placement, Placement, AnnealerState]] | None:
-        """Takes over the same search from the folder: best and current placement and state of each annealer.
+        """Restores this search from its folder: best and current placement and the state of each annealer.
 
-        None where there is none, or only one that cannot be read.
+        Returns None if the folder holds no readable state of this search.
         """
         if self._watch.folder is None or not (self._watch.folder / STATE_NAME).is_file():
             return None

@@ -1,4 +1,4 @@
-"""Placements that a search begins with: hard macros by several methods, soft macros by a soft placer.
+"""Starting placements of a search: several methods place the hard macros, a soft placer the soft macros.
 
 Axis legend: R grid rows, C grid columns. Lengths are in µm.
 """
@@ -25,25 +25,25 @@ from placement.netlist.feasibility import ready
 
 ELECTROSTATIC = "electrostatic"
 MOST_ELECTROSTATIC = 4
-"""Electrostatic starts of a search, at most."""
+"""Maximum number of electrostatic starts in a search."""
 SECONDS_PER_PIN = 4e-5
-"""CPU seconds that the electrostatic start takes, about, for each pin of each net."""
+"""Approximate CPU seconds of an electrostatic start per pin of each net."""
 MOST_OF_BUDGET = 0.3
-"""Share of a search's seconds that electrostatic starts may take."""
+"""Maximum share of a search's time for electrostatic starts."""
 MOVES_PER_SECOND = 150_000
-"""Proposals of a search in a second, about."""
+"""Approximate number of moves that a search proposes per second."""
 MOST_ROWS = 4
-"""Pitches of rows or columns, the cheapest, that are starts."""
+"""Number of row or column pitches, cheapest first, that become starts."""
 COSTLIER = 2
-"""Pitches in turn, ever wider, that cost more than the cheapest so far, after which no more are looked at."""
+"""Number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends."""
 HOLDS = (0.01, 0.03, 0.1, 0.3)
-"""Stiffness of the springs that tie hard macros to their places while the nets' springs say how to exchange them."""
+"""Stiffnesses of the springs that hold each hard macro at its position while the nets' springs reorder the macros."""
 NOISE = 0.1
-"""Share of the added wirelength that is random in greedy placements."""
+"""Relative amplitude of the noise in the added wirelength that greedy placements minimise."""
 
 
 class Start(NamedTuple):
-    """A legal placement to begin with, and its name."""
+    """A legal starting placement and its name."""
 
     name: str
     placement: Placement
@@ -57,10 +57,10 @@ def make_starts(
     *,
     electrostatic: int = MOST_ELECTROSTATIC,
 ) -> list[Start]:
-    """A start by each method of `config.starts` that finds a legal placement, several by `packed` and `electrostatic`.
+    """Returns one start per method of `config.starts` that succeeds, and several for `packed` and `electrostatic`.
 
-    Where none of them finds one, the other methods are tried, the greedy one last. `seed` is that of the electrostatic
-    and greedy ones, `weights` choose rows. Raises DesignError where no method found a legal placement, or the design's
+    If every method fails, the remaining methods are tried, `greedy` last. `seed` drives the electrostatic and greedy
+    starts; `weights` rank the row pitches. Raises DesignError if no method finds a legal placement or the design's
     constraints cannot be met.
     """
     design = ready(design)
@@ -76,7 +76,7 @@ def make_starts(
         return _on_grid(method, design, config, generator)
 
     found = [start for method in config.starts for start in of(method)]
-    for method in (*STARTS, "greedy"):  # any rather than none
+    for method in (*STARTS, "greedy"):  # fall back on any other method
         if not found and method not in config.starts:
             found = list(of(method))
     if not found:
@@ -87,9 +87,10 @@ def make_starts(
 def affordable(
     design: Design, config: AnnealConfig, seconds: float | None, moves: int | None
 ) -> tuple[AnnealConfig, int]:
-    """How many electrostatic starts a search of `seconds` (None: of `moves`) has time for, and its settings.
+    """Returns the settings of a search and the number of electrostatic starts it can afford.
 
-    Without that method where the seconds are too few for one, unless it is the only one.
+    The budget is `seconds`, or `moves` if `seconds` is None. The electrostatic method is dropped from the settings if
+    `seconds` do not suffice for one such start, unless it is the only method.
     """
     others = tuple(method for method in config.starts if method != ELECTROSTATIC)
     each = SECONDS_PER_PIN * len(design.netlist.net_pins)
@@ -101,10 +102,10 @@ def affordable(
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    """`placement` with its hard macros moved clear of each other and of what `config` names.
+    """Returns `placement` with its hard macros moved clear of each other and of the blockages in `config`.
 
-    The design's own spacing is kept if a placement with it is found, one that `config` gives in any case. Raises as
-    `legalise`.
+    The spacing in `config` is mandatory; the design's own spacing is dropped if no legal placement keeps it. Raises the
+    errors of `legalise`.
     """
     try:
         return legalise(design, placement, spacing=config.spacing_in(design), blockages=config.blockages)
@@ -115,12 +116,12 @@ def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placeme
 
 
 def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Placement]) -> AnnealConfig:
-    """`config` with a spacing: its own; by default the design's, but none if placements to begin with do not keep it.
+    """Returns `config` with its spacing resolved: its own, else the design's, or 0 if a placement violates the latter.
 
     Args:
-        design: whose placements they are.
+        design: the design of the placements.
         config: the settings of a search.
-        placements: legal ones.
+        placements: legal placements.
     """
     spacing = config.spacing_in(design)
     if config.spacing is None and not all(
@@ -131,10 +132,10 @@ def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Plac
 
 
 def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig) -> list[Start]:
-    """A policy's samples, the best first, made legal, and the best one set out in rows.
+    """Returns a policy's samples, best first, made legal, followed by the best sample repacked in rows.
 
-    From gcell centres a search does not find rows with gaps, which the cost of a large design needs. Raises DesignError
-    where none of them can be made legal.
+    Starting from gcell centres, a search does not find the rows with gaps that are cheapest on a large design. Raises
+    DesignError if no sample can be made legal.
     """
     found = [one for start in starts for one in _legalised(start.name, design, start.placement, config)]
     if starts:
@@ -145,13 +146,13 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
 
 
 def repacked(design: Design, start: Start, config: AnnealConfig, weights: CostWeights = DEFAULT_WEIGHTS) -> list[Start]:
-    """A placement's macros in rows and columns of the cheapest pitches, each macro near to where it was."""
+    """Returns the macros of a placement packed in the cheapest rows and columns, each macro close to its position."""
     rows = _cheapest_rows(design, config, weights, start.placement)
     return [Start(f"{start.name}, re{one.name}", place_soft_macros(design, one.placement, SOFT_PLACER)) for one in rows]
 
 
 def _complete(design: Design, start: Start, weights: CostWeights) -> Start:
-    """The start with its soft macros placed; an electrostatic one keeps its own where they cost less."""
+    """Returns the start with its soft macros placed; an electrostatic start keeps its own if they cost less."""
     placement = place_soft_macros(design, start.placement, SOFT_PLACER)
     if start.name.startswith(ELECTROSTATIC):
         both = (start.placement, placement)
@@ -160,7 +161,7 @@ def _complete(design: Design, start: Start, weights: CostWeights) -> Start:
 
 
 def _legalised(name: str, design: Design, placement: Placement, config: AnnealConfig) -> Iterator[Start]:
-    """The placement made legal; nothing where hard macros are not placed or that fails."""
+    """Yields the legalised placement; yields nothing if a hard macro is not placed or the legaliser fails."""
     if placement.placed[design.placing_order].all():
         try:
             yield Start(name, legal(design, placement, config))
@@ -169,9 +170,10 @@ def _legalised(name: str, design: Design, placement: Placement, config: AnnealCo
 
 
 def _packed(design: Design, config: AnnealConfig, weights: CostWeights) -> Iterator[Start]:
-    """Macros in rows and in columns with gaps of several widths, where springs along the nets would have them.
+    """Packs the macros in rows and in columns with gaps of several widths, ordered by the springs along the nets.
 
-    The density cost depends on the fullest gcells only, so gaps between macros that leave no gcell full lower it most.
+    The density cost depends only on the fullest gcells, so it is lowest when gaps between the macros leave no gcell
+    full.
     """
     if len(design.placing_order) == 0:
         yield Start("fixed", design.initial)
@@ -193,9 +195,9 @@ class _Rows(NamedTuple):
 
 
 def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, like: Placement) -> list[_Rows]:
-    """The `MOST_ROWS` cheapest of several pitches of rows and columns, each macro near to its place in `like`.
+    """Returns the `MOST_ROWS` cheapest pitches of rows and columns, each macro close to its position in `like`.
 
-    From narrow to wide, until `COSTLIER` in turn cost more than the cheapest of their direction.
+    Pitches are tried from narrow to wide until `COSTLIER` in a row cost more than the cheapest of their direction.
     """
     found: list[tuple[float, int, _Rows]] = []
     for upright, method in ((False, "packed"), (True, "packed upright")):
@@ -214,18 +216,18 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
 
 
 def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Generator, count: int) -> Iterator[Start]:
-    """Hard and soft macros placed together as charges from unlike first places, then made legal."""
+    """Places hard and soft macros together as charges from `count` random initial positions, then legalises them."""
     for number in range(count):
         seed = int(generator.integers(2**31))
         try:
             placed = place_design(design, spacing=config.spacing_in(design), blockages=config.blockages, seed=seed)
             yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
-        except DesignError:  # too little whitespace for the method; others may do
+        except DesignError:  # too little whitespace for this method
             continue
 
 
 def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) -> list[Start]:
-    """A placement of macro after macro on the legal gcell of least score (`_SCORES[method]`); none at a dead end."""
+    """Places each macro in turn on the legal gcell with the lowest `_SCORES[method]`; returns [] at a dead end."""
     design = ready(design)
     found = _on_grid(method, design, config, np.random.default_rng(seed))
     return [_complete(design, start, DEFAULT_WEIGHTS) for start in found]
@@ -236,7 +238,7 @@ def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.ra
         try:
             state = PlacementState(design)
         except _native.GridTooCoarse:
-            return  # only positions between the gcells' centres will do
+            return  # only positions off the gcell centres are legal
     while state.step < len(design.placing_order):
         if state.legal_cells == 0:
             return
@@ -250,7 +252,7 @@ def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.ra
 
 
 _SCORES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "greedy": lambda wire, noise: (wire + 1e-9) * (1 + NOISE * noise),  # some noise, so that no two are alike
+    "greedy": lambda wire, noise: (wire + 1e-9) * (1 + NOISE * noise),  # noise makes each placement different
     "random": lambda wire, noise: noise,
 }
-"""The score of each gcell, by the wirelength that the macro adds there (µm) and noise in [0, 1); [R, C] each."""
+"""Score of each gcell from the wirelength that the macro adds there (µm) and noise in [0, 1); all [R, C]."""

@@ -1,4 +1,4 @@
-"""Straightens a placement at a bounded cost: as tidy as can be had for so much.
+"""Straightening: makes a placement as tidy as a bound on its cost allows.
 
 Axis legend: H hard macros. Lengths are in µm.
 """
@@ -15,19 +15,21 @@ from placement.engine.costs import CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
 
 WEIGHT = 0.1
-"""Of tidiness, in the cost that is straightened: so much that only what a macro's line costs in wire is weighed."""
+"""Weight of tidiness relative to the base cost; so high that the wirelength a macro's alignment costs is all that
+competes.
+"""
 STAGES = 10
-"""In each the largest empty rectangle is to grow once more."""
+"""Number of stages; each enlarges the largest empty rectangle once more."""
 ROUNDS = 100
-"""Changes of the temperature where the number of moves is given."""
+"""Number of temperature changes if the number of moves is given."""
 SLACK, SLACK_UNTIL = 0.02, 0.8
-"""Share of the cost beyond the bound at first; and the progress from which on there is none."""
+"""Initial excess over the bound, as a share of the cost, and the progress at which it reaches 0."""
 FINAL_SHARE = 0.05
-"""Share of the time at the end that accepts only what is no worse."""
+"""Share of the budget at the end that accepts no worse placement."""
 
 
 class Straightened(NamedTuple):
-    """What `straighten` found: the placement, CPU seconds and moves that it took, and whether it was not stopped."""
+    """Result of `straighten`: the placement, the CPU seconds and moves spent, and whether the budget is used up."""
 
     placement: Placement
     seconds: float
@@ -46,17 +48,17 @@ def straighten(
     seed: int = 0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Straightened:
-    """`placement`, tidier: its cost rises by at most the share `config.tidy` of it.
+    """Returns a tidier `placement` whose cost is at most the share `config.tidy` higher.
 
     Args:
-        design: whose macros.
-        placement: a legal one.
-        weights: of the cost that is kept; that of tidiness is passed over.
-        config: of the search.
+        design: the design of the placement.
+        placement: a legal placement.
+        weights: weights of the bounded cost; its weight of tidiness is ignored.
+        config: settings of the search.
         seconds: CPU seconds of this thread.
-        moves: instead of `seconds`.
-        seed: of the moves.
-        stopped: called between rounds; once true, the tidiest placement so far is returned.
+        moves: number of moves, instead of `seconds`.
+        seed: seed of the moves.
+        stopped: called between rounds; once it returns true, the tidiest placement so far is returned.
 
     Raises:
         DesignError: `placement` is not a whole placement of `design`, or not legal.

@@ -1,1 +1,3 @@
-"""Placers side by side on frozen suites of designs: `macro-placement benchmark`, and the page made from its results."""
+"""Comparison of placers on frozen suites of designs: `macro-placement benchmark`, and the page made from its
+results.
+"""

@@ -1,8 +1,9 @@
-"""What many runs say of a placer: interquartile mean, performance profile, probability of improvement, intervals.
+"""Statistics of a placer over many runs: interquartile mean, performance profile, probability of improvement,
+intervals.
 
-As `rliable` defines them (Agarwal, Schwarzer, Castro, Courville, Bellemare: "Deep reinforcement learning at the edge of
-the statistical precipice", NeurIPS 2021), here for scores of which less is better: a score is a cost divided by the
-baseline's. A run that failed scores infinity.
+Definitions as in `rliable` (Agarwal, Schwarzer, Castro, Courville, Bellemare: "Deep reinforcement learning at the edge
+of the statistical precipice", NeurIPS 2021), here for scores where lower is better: a score is a cost divided by the
+baseline's. A failed run scores infinity.
 
 Axis legend: a sample is a list over designs, the strata, of float64 [..., runs on that design]; the axes before the
 runs are repetitions of the bootstrap.
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 METRICS = ("chip_cost", "proxy_cost", "wirelength", "routed_wirelength", "coloquinte_wirelength")
-"""Scores that runs can be compared by; less is better."""
+"""Scores by which runs can be compared; lower is better."""
 TRIMMED = 0.25
 REPETITIONS = 2000
 CONFIDENCE = 0.95
@@ -24,7 +25,7 @@ Sample = Sequence[np.ndarray]
 
 
 class Interval(NamedTuple):
-    """An estimate, and the ends of its confidence interval."""
+    """An estimate and the bounds of its confidence interval."""
 
     value: float
     low: float
@@ -32,7 +33,7 @@ class Interval(NamedTuple):
 
 
 def interquartile_mean(sample: Sample) -> np.ndarray:
-    """The mean of all runs' scores without the lowest and the highest quarter, both rounded down to whole runs."""
+    """Returns the mean of all runs' scores without the lowest and highest quarter, each rounded down to whole runs."""
     scores = np.sort(np.concatenate(sample, axis=-1), axis=-1)
     count = scores.shape[-1]
     cut = int(TRIMMED * count)
@@ -41,15 +42,15 @@ def interquartile_mean(sample: Sample) -> np.ndarray:
 
 
 def profile(sample: Sample, thresholds: np.ndarray) -> np.ndarray:
-    """The share of runs that score at most each threshold, float64 of its shape."""
+    """Returns the share of runs that score at most each threshold, float64 of its shape."""
     scores = np.sort(np.concatenate(sample))
     return np.searchsorted(scores, thresholds, side="right") / len(scores)
 
 
 def probability_of_improvement(first: Sample, second: Sample) -> np.ndarray:
-    """The probability that a run of `first` scores less than one of `second` on the same design, mean over designs.
+    """Returns the probability that a run of `first` scores less than one of `second`, averaged over the designs.
 
-    It is Mann and Whitney's U over the number of pairs; equal scores count half.
+    It is Mann and Whitney's U over the number of pairs; ties count half.
     """
     shares = [
         ((x < y) + 0.5 * (x == y)).mean(axis=(-2, -1))
@@ -62,13 +63,13 @@ def probability_of_improvement(first: Sample, second: Sample) -> np.ndarray:
 def bootstrap(
     statistic: Callable[..., np.ndarray], *samples: Sample, seed: int = 0, repetitions: int = REPETITIONS
 ) -> Interval:
-    """The statistic of the samples with its percentile interval.
+    """Returns the statistic of the samples with its percentile interval.
 
-    Runs are drawn again, with replacement, among those of the same design: a stratified bootstrap.
+    The bootstrap is stratified: runs are resampled with replacement among those of the same design.
     """
     rng = np.random.default_rng(seed)
     drawn = [[runs[rng.integers(0, len(runs), (repetitions, len(runs)))] for runs in sample] for sample in samples]
     tail = 100 * (1 - CONFIDENCE) / 2
-    # infinite scores: no interpolation between a finite value and infinity
+    # scores may be infinite: no interpolation between a finite value and infinity
     low, high = np.percentile(statistic(*drawn), [tail, 100 - tail], method="nearest")
     return Interval(float(statistic(*samples)), float(low), float(high))

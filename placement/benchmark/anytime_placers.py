@@ -1,4 +1,4 @@
-"""The placers that improve a placement until their CPU time ends, on one thread."""
+"""Anytime placers, which improve a placement on one thread until their CPU time ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
 SAMPLING_SHARE = 0.1
-"""Of the time of `policy+refine`, for drawing placements from the policy."""
+"""Share of the time of `policy+refine` for drawing placements from the policy."""
 REFINED = 4
-"""Drawn placements that enter the successive halving of `policy+refine`."""
+"""Number of drawn placements that enter the successive halving of `policy+refine`."""
 SEEDS = 2**31
 
 
 class Task(NamedTuple):
-    """The work of a placer: `config.time` is in CPU seconds, from now on."""
+    """The task of a placer: `config.time` is in CPU seconds, from now on."""
 
     design: Design
     config: AnnealSettings
@@ -46,9 +46,9 @@ class Found(NamedTuple):
 def _best_of(
     task: Task, batches: Iterable[list[Placement]], seconds: float, what: str, begin: float
 ) -> tuple[Found, list[Placement]]:
-    """The best of all placements that come within the CPU time since `begin`, but at least of one batch.
+    """Returns the best of all placements made within the CPU time since `begin`, from at least one batch.
 
-    Returns the `REFINED` best placements, too.
+    Also returns the `REFINED` best placements.
     """
     kept: list[tuple[float, int, Placement]] = []
     curve: list[tuple[float, float]] = []
@@ -79,7 +79,7 @@ def _repeated(kind: str) -> Callable[[Task], Found]:
         def batches() -> Iterable[list[Placement]]:
             while True:
                 starts = grid_starts(kind, task.design, task.config.anneal, int(generator.integers(SEEDS)))
-                yield [start.placement for start in starts]  # none at a dead end: the next one may have more luck
+                yield [start.placement for start in starts]  # empty at a dead end; the next one may succeed
 
         return _best_of(task, batches(), task.config.time, kind, begin)[0]
 
@@ -98,7 +98,7 @@ def _search(task: Task, starts: list[Start], seconds: float) -> SearchResult:
 
 
 def _outcome(task: Task, result: SearchResult, begun: Curve = (), after: float = 0.0) -> Found:
-    """A search's outcome, which continues the curve `begun` after some CPU seconds."""
+    """Returns a search's result; its curve continues the curve `begun` after some CPU seconds."""
     curve = ((after + point.seconds, point.cost) for point in result.history)
     return Found(task.design, result.placement, (*begun, *curve))
 
@@ -108,8 +108,8 @@ def _anneal(task: Task) -> Found:
 
 
 def _mixed_size(task: Task) -> Found:
-    """Places cells and macros together, once; in the time left, anneals the macros among the cells."""
-    # late: JAX takes seconds to import
+    """Places cells and macros together once, then anneals the macros among the cells in the remaining time."""
+    # imported late: JAX takes seconds to import
     from placement.evaluation.full_evaluation import FullEvaluator
     from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
 
@@ -118,7 +118,7 @@ def _mixed_size(task: Task) -> Found:
     start = mixed_size_start(config.design, task.design, config.anneal, weights=config.weights, seed=task.seed)
     curve = [_point(task, start.placement, begin)]
     placement = start.placement
-    if 2 * curve[0][0] < task.config.time:  # the cells are placed in less time than cells and macros were
+    if 2 * curve[0][0] < task.config.time:  # placing the cells takes less time than cells and macros together did
         found = FullEvaluator(config.design, task.design).place(placement)
         left = begin + task.config.time - time.process_time()
         if left > 0:
@@ -130,15 +130,15 @@ def _mixed_size(task: Task) -> Found:
 
 
 def _point(task: Task, placement: Placement, begin: float) -> tuple[float, float]:
-    """CPU seconds since `begin`, and the placement's cost."""
+    """Returns the CPU seconds since `begin`, and the placement's cost."""
     cost = compute_costs(task.design, placement, weights=task.config.weights).total
     return time.process_time() - begin, cost
 
 
 def _drawn(task: Task, seconds: float) -> tuple[Found, list[Placement]]:
-    """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
+    """Draws placements from the policy within the CPU time, which includes its loading and compilation."""
     begin = time.process_time()
-    # late: JAX takes seconds to import
+    # imported late: JAX takes seconds to import
     from placement.evaluation.policies import policy_from_settings
 
     policy = policy_from_settings(task.config)
@@ -154,7 +154,7 @@ def _drawn(task: Task, seconds: float) -> tuple[Found, list[Placement]]:
 
 
 def _policy_and_refine(task: Task) -> Found:
-    """Draws for a part of the time, then anneals the best draws, made into starts, for the rest."""
+    """Draws placements for a share of the time, then anneals the best as starts for the rest."""
     begin = time.process_time()
     outcome, best = _drawn(task, SAMPLING_SHARE * task.config.time)
     anneal = task.config.anneal
@@ -162,7 +162,7 @@ def _policy_and_refine(task: Task) -> Found:
     starts = refinement_starts(task.design, samples, anneal)
     spent = time.process_time() - begin
     left = max(0.1 * task.config.time, task.config.time - spent)
-    if anneal.initial_temperature is None:  # as with the search's own starts: there is as much time
+    if anneal.initial_temperature is None:  # the temperature of a search's own starts, for the same time
         anneal = dataclasses.replace(anneal, initial_temperature=INITIAL_TEMPERATURE[task.config.weights.name])
         task = task._replace(config=dataclasses.replace(task.config, anneal=anneal))
     return _outcome(task, _search(task, starts, left), outcome.curve, spent)
@@ -176,4 +176,4 @@ ANYTIME_PLACERS: dict[str, Callable[[Task], Found]] = {
     "policy": lambda task: _drawn(task, task.config.time)[0],
     "policy+refine": _policy_and_refine,
 }
-"""The placers by name."""
+"""Placers by name."""

@@ -1,4 +1,4 @@
-"""The settings of `benchmark`, `benchmark rescore` and `benchmark page`."""
+"""Settings of `benchmark`, `benchmark rescore` and `benchmark page`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class BenchmarkConfig(Settings):
     """Settings of `benchmark`.
 
     Attributes:
-        suite: smoke, synthetic or public, or the path of a suite's .json file
+        suite: smoke, synthetic, public, or the path of a suite's .json file
         design: one design instead of a suite, a name or a folder
         split: train, validation or test
-        designs: only these of the suite; empty: all of the split
-        placers: names, or package.module:callable; NAME@SECONDS gives one its own CPU seconds; null: random, greedy and
+        designs: only these designs of the suite; empty: all of the split
+        placers: names, or package.module:callable; NAME@SECONDS sets the CPU seconds of one; null: random, greedy and
             search, or none with placements
-        placements: .plc or .def files of the design, or NAME=FILE, scored beside the placers
-        commands: further placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
+        placements: .plc or .def files of the design, or NAME=FILE, scored with the placers
+        commands: additional placers as NAME=COMMAND with {design}, {def}, {out}, {seed} and {seconds}
         time: CPU seconds of a run, counted from the start of its process; null: the suite's
-        seeds: runs of each placer on each design, counted from seed
+        seeds: number of runs of each placer on each design, with consecutive seeds
         seed: the first seed
         checkpoint: run folder of the policy, or base
         lef: LEF files for the placers openroad and dreamplace
         full: full evaluation of designs with cells
-        parallel: runs at the same time
+        parallel: number of concurrent runs
         address: run on Ray: HOST:PORT of a cluster, or local; null: without Ray
         out: folder of the results; null: runs/benchmark/<suite>-<version>, or <design>
-        plots: draw the profiles and the time to quality, or of one design the best placements
+        plots: draw the profiles and the time to quality, or the best placements of a single design
     """
 
     suite: str = "smoke"
@@ -61,7 +61,7 @@ class BenchmarkConfig(Settings):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The placers to run: by default the usual ones, and none where placements are given."""
+        """Returns the placers to run; by default the usual ones, or none if placements are given."""
         if self.placers is not None:
             return self.placers
         return () if self.placements else DEFAULT_PLACERS
@@ -72,7 +72,7 @@ class RescoreConfig(Settings):
     """Settings of `benchmark rescore`.
 
     Attributes:
-        results: folder of the results, with the placements beside them
+        results: folder of the results and their placements
     """
 
     results: str = str(Path("benchmarks") / "results")

@@ -1,4 +1,4 @@
-"""The placers that a name selects, and those of `package.module:callable`; each in a process of its own."""
+"""Built-in placers by name, and placers given as `package.module:callable`; each runs in its own process."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
 SAVING_SHARE = 0.15
-"""Of the time of a training, left for its end."""
+"""Share of a training's time that is reserved for its end."""
 WATCH_SECONDS = 0.1
 
 
 def place(request: Request, folder: Path) -> Found:
-    """What a request's placer finds; raises DesignError or ConfigError where it cannot be used or finds nothing."""
+    """Runs the placer of a request; raises DesignError or ConfigError if it cannot be used or finds nothing."""
     if ":" in request.placer:
         return _own(request)
     return BUILT_IN[request.placer](request, folder)
 
 
 def _own(request: Request) -> Found:
-    """A callable of the user's: (design, seed, seconds) → a placement."""
+    """Runs a user-defined callable: (design, seed, seconds) → a placement."""
     function = import_placer(request.placer)
     design = ready(load(request.design))
     placement = function(design, request.seed, request.left())
@@ -46,7 +46,7 @@ def _own(request: Request) -> Found:
 
 
 def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
-    """The callable of `package.module:callable`, looked up in the current folder, too; raises ConfigError."""
+    """Imports the callable `package.module:callable`, also from the current folder; raises ConfigError."""
     module, _, name = path.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -60,7 +60,7 @@ def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
 
 
 def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
-    """A placer that works until the time ends."""
+    """Returns a placer that works until the time ends."""
 
     def run(request: Request, folder: Path) -> Found:
         design = ready(load(request.design))
@@ -72,7 +72,7 @@ def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Foun
             cost=CostConfig(name=cost),
         )
         found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
-        # The chip cost, since the process began.
+        # Chip cost over CPU seconds since the start of the process.
         curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
         return found._replace(curve=curve)
 
@@ -80,7 +80,7 @@ def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Foun
 
 
 def _supplied(request: Request, folder: Path) -> Found:
-    """The placement that came with the design."""
+    """Returns the placement that came with the design."""
     design = load(request.design)
     if not has_macro_places(design):
         raise DesignError(f"{design.name}: came without a placement of its macros")
@@ -88,7 +88,7 @@ def _supplied(request: Request, folder: Path) -> Found:
 
 
 def _one_shot(*, annealed: bool) -> Callable[[Request, Path], Found]:
-    """The policy's greedy placement and 16 drawn ones, once: the cheapest, or that of the command `sample`.
+    """Returns a placer that takes the cheapest of the policy's greedy placement and 16 samples, or runs `sample`.
 
     `sample` anneals the soft macros of the cheapest ones, and flips macros.
     """
@@ -109,7 +109,7 @@ def _one_shot(*, annealed: bool) -> Callable[[Request, Path], Found]:
 
 
 def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
-    """PPO on the one design for the time: the best placement of its episodes."""
+    """Returns a placer that trains PPO on the one design and takes the best placement of its episodes."""
 
     def run(request: Request, folder: Path) -> Found:
         from placement.runtimes.public import train
@@ -132,7 +132,7 @@ def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
 
 @contextlib.contextmanager
 def _interrupted_after(seconds: float) -> Iterator[None]:
-    """Interrupts this process, as Ctrl-C does, once it has used so many CPU seconds; a training then ends well."""
+    """Interrupts this process, as Ctrl-C does, after so many CPU seconds, so that a training ends cleanly."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -164,4 +164,4 @@ BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
     "fine_tuned": _trained("base"),
     "ppo": _trained(None),
 }
-"""The placers by name."""
+"""Placers by name."""

@@ -1,6 +1,6 @@
-"""The outside judge: the placer coloquinte, which is not ours, places all cells around the macros.
+"""Independent judge: coloquinte, a placer from outside this project, places all cells around the macros.
 
-It judges where `pip install coloquinte` installed it.
+It is used if `pip install coloquinte` installed it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import read_flat
 
 ROW = 1.4
-"""µm, a row of NanGate45."""
-_ROW_UNITS = 140  # coloquinte's length units in a row, at least
-_LOCK = threading.Lock()  # standard output is the process's
+"""Height of a row of NanGate45 in µm."""
+_ROW_UNITS = 140  # minimum number of coloquinte's length units per row
+_LOCK = threading.Lock()  # standard output is shared by the process
 
 
 def is_installed() -> bool:
-    """Whether there is a coloquinte."""
+    """Returns whether coloquinte is installed."""
     return importlib.util.find_spec("coloquinte") is not None
 
 
 def coloquinte_scores(folder: Path, design: Design, placement: Placement) -> dict[str, float]:
-    """What coloquinte's cells give around the macros of an imported design.
+    """Returns the scores of coloquinte's cell placement around the macros of an imported design.
 
-    `coloquinte_wirelength` (µm) is the sum of half perimeters of the nets of 2 to 3,000 pins; `coloquinte_overflow` the
-    share of the wires above capacity once the project's router has routed them.
+    `coloquinte_wirelength` (µm) is the sum of half perimeters of the nets of 2 to 3,000 pins; `coloquinte_overflow` is
+    the share of the wires above capacity after the project's router has routed them.
     """
     flat = read_flat(folder)
     netlist, macros, core = flat.netlist, macros_on_flat(flat, design.netlist, placement), core_of(flat, design)
@@ -66,9 +66,9 @@ def quiet() -> Iterator[None]:
 def coloquinte_placement(
     netlist: Netlist, placement: Placement, core: Core, *, row: float = ROW
 ) -> tuple[Placement, float]:
-    """Where coloquinte's global placer (effort 3) puts the cells, in rows of `row` µm, and its CPU seconds.
+    """Returns the cells as placed by coloquinte's global placer (effort 3) in rows of `row` µm, and its CPU seconds.
 
-    Macros are given to it with the sides and pins that they have as they are turned.
+    It receives macros with the sides and pins of their orientation.
     """
     import coloquinte
 

@@ -1,4 +1,4 @@
-"""`macro-placement benchmark` and `benchmark rescore`: all runs of a suite, and results checked again."""
+"""`macro-placement benchmark` and `benchmark rescore`: running a suite, and checking results again."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
 DESIGNS = "designs"
-"""The folder of generated and imported designs, in that of the results."""
+"""Folder of generated and imported designs, inside that of the results."""
 TOLERANCE = 1e-6
-"""Relative difference up to which scores are equal."""
+"""Relative difference up to which scores count as equal."""
 DEADLINE_SECONDS = 30 * 24 * 3600.0
-"""Wall-clock seconds that all runs together may take before they count as hung."""
+"""Wall-clock seconds after which all runs together count as hung."""
 STOPPED = "stopped before all was done; the same command resumes"
 
 
 def benchmark(config: BenchmarkConfig, console: Console) -> None:
     """Runs every placer on every design with every seed; prints and writes the table, the plots and the page.
 
-    Runs on disk are not repeated, so the same command resumes, and placers, designs and seeds can be added. A design
-    that is missing is reported, and the others run. A run that fails is a result like others.
+    Runs on disk are not repeated, so the same command resumes, and placers, designs and seeds can be added. A missing
+    design is reported, and the others run. A failed run is a result like others.
 
-    Raises ConfigError and DesignError where the suite, a placer or a folder cannot be used, or the cluster starts no
-    run; KeyboardInterrupt where it was stopped, once the table of what was done is written.
+    Raises ConfigError and DesignError if the suite, a placer or a folder cannot be used, or the cluster starts no run;
+    KeyboardInterrupt if it was stopped, after the table of the finished runs is written.
     """
     suite = read_suite(config.suite) if config.design is None else suite_of(config.design)
     seconds = config.time if config.time is not None else suite.time
@@ -99,7 +99,7 @@ def benchmark(config: BenchmarkConfig, console: Console) -> None:
 
 
 def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list[tuple[SuiteDesign, Path]]:
-    """The designs with their checksums and folders; those that are missing are reported. DesignError where all are."""
+    """Returns the designs with checksums and folders; reports missing ones. Raises DesignError if all are missing."""
     found, missing = [], []
     for one in chosen:
         try:
@@ -110,16 +110,16 @@ def _designs(chosen: Sequence[SuiteDesign], out: Path, console: Console) -> list
     if not found:
         raise DesignError(f"no design can be used: {'; '.join(missing)}")
     for text in missing:
-        console.print(f"left out: {text}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"skipped: {text}", soft_wrap=True, markup=False, highlight=False)
     return found
 
 
 def _run_all(
     jobs: Sequence[Job], config: BenchmarkConfig, stopped: threading.Event, runner: Runner | None
 ) -> list[Result]:
-    """The results of the jobs of one design, `config.parallel` at once; once stopped, of those that ended.
+    """Returns the results of one design's jobs, `config.parallel` at once; once stopped, those of the finished jobs.
 
-    With a `runner` it is the cluster that limits how many there are at once; given placements are scored here.
+    With a `runner`, the cluster limits how many run concurrently; given placements are scored here.
     """
     if not jobs:
         return []
@@ -151,17 +151,17 @@ def _run_all(
 
 
 def rescore(config: RescoreConfig, console: Console) -> None:
-    """Checks results with their placements again: the design, the legality, the costs; for a pull request.
+    """Checks results against their placements: the design, the legality, the costs; for a pull request.
 
-    Results of public designs that are not here are left out. Raises DesignError where a result is not what it says.
+    Results of public designs that are not available are skipped. Raises DesignError if a result does not match.
     """
     folder = Path(config.results)
     results = read_results(folder)
     if not results:
-        raise DesignError(f"results={folder}: holds no results of macro-placement benchmark")
+        raise DesignError(f"results={folder}: contains no results of macro-placement benchmark")
     designs: dict[str, tuple[Path, Design]] = {}
     wrong, checked, without, absent = [], 0, 0, dict[str, str]()
-    with tempfile.TemporaryDirectory() as made:  # nothing of the submitter's is a design
+    with tempfile.TemporaryDirectory() as made:  # the designs are made here, not taken from the submitter
         for result in results:
             file = result["file"].parent / result["placement"] if result.get("placement") else None
             if result["status"] != "ok":
@@ -176,14 +176,14 @@ def rescore(config: RescoreConfig, console: Console) -> None:
             if reason := _difference(result, file, *designs[result["design"]]):
                 wrong.append(f"{result['file']}: {reason}")
     for reason in absent.values():
-        console.print(f"left out: {reason}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"skipped: {reason}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
     if wrong:
         raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))
 
 
 def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Path) -> str | None:
-    """Why a public design is not here, or is another than the result's; None if it is added to `designs`."""
+    """Returns why a public design is missing or differs from the result's; None if it is added to `designs`."""
     (one,) = read_suite(result["suite"]).chosen("", [result["design"]])
     if one.name not in designs:
         try:
@@ -199,7 +199,7 @@ def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Pa
 
 
 def _difference(result: Result, file: Path, path: Path, design: Design) -> str | None:
-    """Where a result differs from what its placement gives on the design; None if it does not."""
+    """Returns how a result differs from the scores of its placement on the design; None if it does not."""
     suite = read_suite(result["suite"])
     if suite.version != result["suite_version"]:
         return f"is of version {result['suite_version']} of {suite.name}, which has version {suite.version} here"

@@ -1,4 +1,4 @@
-"""The leaderboard: results read, normalised and aggregated, and as tables."""
+"""Leaderboard: reads, normalises and aggregates results, and formats them as tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCORES = {
     "chip_cost": ("chip cost", ".4f"),
     "proxy_cost": ("proxy cost", ".4f"),
     "wirelength": ("wirelength, µm", ",.0f"),
-    "wirelength_gap": ("above the least", ".1%"),
+    "wirelength_gap": ("above the minimum", ".1%"),
     "flat_wirelength": ("flat wirelength, µm", ",.0f"),
     "routed_wirelength": ("routed wirelength, µm", ",.0f"),
     "overflow": ("overflow", ".3%"),
@@ -38,20 +38,21 @@ SCORES = {
     "wns": ("wns, ps", ",.0f"),
     "tns": ("tns, ps", ",.0f"),
 }
-"""Scores in tables of medians: the heading and the format."""
+"""Heading and format of the scores in tables of medians."""
 Results = Sequence[Mapping[str, Any]]
 
 
 class Row(NamedTuple):
-    """A placer on the board.
+    """A placer on the leaderboard.
 
     Attributes:
         placer: its name.
-        designs: on which it has results, of those with a baseline.
-        runs, failed: how many, and how many of them found no legal placement in time.
-        cpu_seconds: mean of a run.
-        score: interquartile mean of the normalised scores; a run that failed scores infinity.
-        better: the probability that its run scores less than one of the first placer on the board; None for the first.
+        designs: number of designs with a baseline on which it has results.
+        runs, failed: number of runs, and of those that found no legal placement in time.
+        cpu_seconds: mean CPU seconds of a run.
+        score: interquartile mean of the normalised scores; a failed run scores infinity.
+        better: the probability that its run scores less than one of the first placer on the leaderboard; None for the
+            first.
     """
 
     placer: str
@@ -64,24 +65,24 @@ class Row(NamedTuple):
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
-    """The results below a folder, with their `file`; raises DesignError where a file is damaged."""
+    """Returns the results below a folder, with their `file`; raises DesignError if a file is damaged."""
     found = []
     for path in sorted(folder.glob("**/seed*.json")):
         try:
             result = json.loads(path.read_text(encoding="utf-8"))
             missing = [key for key in NEEDED if key not in result]
         except (OSError, ValueError, TypeError) as error:
-            raise DesignError(f"{path}: is no result of a benchmark: {error}") from None
+            raise DesignError(f"{path}: not a benchmark result: {error}") from None
         if missing:
-            raise DesignError(f"{path}: is no result of a benchmark: it has no {', '.join(missing)}")
+            raise DesignError(f"{path}: not a benchmark result: it has no {', '.join(missing)}")
         found.append({**result, "file": path})
     return found
 
 
 def normalised(results: Results, metric: str) -> dict[str, dict[str, np.ndarray]]:
-    """Placer → design → float64 [runs]: scores over the median of the baseline's; infinity for a run that failed.
+    """Returns placer → design → float64 [runs]: scores over the baseline's median; infinity for a failed run.
 
-    Designs without a score of their baseline are left out, and runs that were not scored by the metric.
+    Designs whose baseline has no score are omitted, as are runs that were not scored by the metric.
     """
     base, found = baselines(results, metric), dict[str, dict[str, list[float]]]()
     for one in results:
@@ -92,7 +93,7 @@ def normalised(results: Results, metric: str) -> dict[str, dict[str, np.ndarray]
 
 
 def baselines(results: Results, metric: str) -> dict[str, float]:
-    """The median score of each design's baseline."""
+    """Returns the median score of each design's baseline."""
     values: dict[str, list[float]] = {}
     for one in results:
         if one["baseline"] in (one["placer"], one.get("kind")) and one["status"] == "ok" and metric in one["scores"]:
@@ -101,13 +102,13 @@ def baselines(results: Results, metric: str) -> dict[str, float]:
 
 
 def headline(results: Results) -> str:
-    """The metric that placers are ranked by: an outside judge's, the full evaluation's, or else the chip cost."""
+    """Returns the ranking metric: that of an independent judge, else of the full evaluation, else the chip cost."""
     scored = {name for one in results for name in one["scores"]}
     return next((name for name in reversed(METRICS[3:]) if name in scored), METRICS[0])
 
 
 def without_baseline(results: Results, metric: str) -> dict[str, list[str]]:
-    """Baseline → the designs that have no score of it, which no table can count."""
+    """Returns baseline → the designs on which it has no score, which no table can count."""
     base, found = baselines(results, metric), dict[str, list[str]]()
     for one in results:
         names = found.setdefault(str(one["baseline"]), [])
@@ -117,7 +118,7 @@ def without_baseline(results: Results, metric: str) -> dict[str, list[str]]:
 
 
 def board(results: Results, metric: str, *, repetitions: int = REPETITIONS) -> list[Row]:
-    """The placers, the best first; those on all designs before others."""
+    """Ranks the placers, best first; those with results on all designs come before others."""
     scores = normalised(results, metric)
     spent: dict[str, list[float]] = {}
     for one in results:
@@ -148,17 +149,17 @@ def _text(value: Interval | None, form: str = ".3f") -> str:
     return f"{format(value.value, form) if math.isfinite(value.value) else '∞'} [{low}, {high}]"
 
 
-COLUMNS = ("placer", "designs", "runs", "failed", "CPU-s", "score [95%]", "better than the first [95%]")
+COLUMNS = ("placer", "designs", "runs", "failed", "CPU-s", "score [95%]", "P(better than first) [95%]")
 
 
 def row_cells(row: Row) -> list[str]:
-    """A row as `COLUMNS` has it."""
+    """Formats a row for the columns `COLUMNS`."""
     counts = str(row.designs), str(row.runs), str(row.failed)
     return [row.placer, *counts, f"{row.cpu_seconds:.1f}", _text(row.score), _text(row.better, ".0%")]
 
 
 def summary_table(results: Results, metric: str, title: str) -> Table:
-    """The board as a table; its caption says what the scores are."""
+    """Returns the leaderboard as a table whose caption defines the scores."""
     rows = board(results, metric)
     caption = (
         f"score: interquartile mean of {metric.replace('_', ' ')} over that of {baseline_text(results)}; "
@@ -168,15 +169,15 @@ def summary_table(results: Results, metric: str, title: str) -> Table:
 
 
 def score_table(results: Results, title: str) -> Table:
-    """The medians of the scores of one design, a column for each placer: there are more scores than placers."""
+    """Returns the median scores of one design, one column per placer because there are more scores than placers."""
     columns, rows = score_rows(results)
     heading, *lines = zip(columns, *rows, strict=True)
-    caption = "medians of the runs that count; best: the least chip cost of them"
+    caption = "medians over the valid runs; best: their lowest chip cost"
     return make_table(heading, lines, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def score_rows(results: Results) -> tuple[list[str], list[list[str]]]:
-    """The table of one design, a row for each placer: runs, those that failed, CPU seconds, medians of scores."""
+    """Returns the table of one design, one row per placer: runs, failed runs, CPU seconds, median scores."""
     shown = [name for name in SCORES if any(name in one["scores"] for one in results)]
     columns = ["placer", "runs", "failed", "CPU-s", "best", *(SCORES[name][0] for name in shown)]
     rows = []
@@ -191,10 +192,10 @@ def score_rows(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def median_text(values: Sequence[float], name: str) -> str:
-    """The median of scores of that name, in its format; – if there are none."""
+    """Formats the median of the scores of that name; – if there are none."""
     return format(float(np.median(values)), SCORES[name][1]) if len(values) and np.isfinite(values[0]) else "–"
 
 
 def baseline_text(results: Results) -> str:
-    """The baselines of the designs."""
+    """Describes the baselines of the designs."""
     return ", ".join(sorted({str(one["baseline"]) for one in results}))

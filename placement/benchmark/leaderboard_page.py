@@ -1,4 +1,4 @@
-"""The leaderboard as a Markdown page, with what it is made of beside it."""
+"""The leaderboard as a Markdown page, with its data in a file beside it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from placement.netlist.files import check_output_file, write_whole
 PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
 PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
 PICTURES = {
-    PROFILE_NAME: "The share of each placer's runs over the normalised cost",
-    TIME_NAME: "Each placer's normalised chip cost over CPU seconds",
+    PROFILE_NAME: "Share of each placer's runs by normalised cost",
+    TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
 IMAGES = "images"
-"""The folder of the page's pictures, beside it."""
+"""Folder of the page's pictures, beside the page."""
 PAGE_SCORES = (
     "chip_cost",
     "routed_wirelength",
@@ -49,24 +49,23 @@ PAGE_SCORES = (
     "wns",
     "tns",
 )
-"""Those that the page has a table of all designs for."""
+"""Scores that have a table of all designs on the page."""
 Notes = Mapping[str, str]
 HEAD = (
     "# Benchmark\n\n"
     "<!-- Written by `macro-placement benchmark page` from benchmarks/results/; run it after changing those. -->\n\n"
-    "Placers side by side on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is its own process. "
-    "Its CPU time is counted from the start of the process, with loading and compilation. A placement counts if it is "
-    "legal and in time. [Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a "
-    "pull request.\n\n"
-    "A score is a cost over the cost of the baseline, whose score is 1; lower is better. The tables show its "
-    "interquartile mean over all runs, with a 95% interval by stratified bootstrap. A run that failed scores infinity. "
-    "The last column is the probability that a run scores lower than one of the first placer on the same design. "
-    "Placers that were not run on all designs are at the end of a table.\n"
+    "This page compares placers on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is a separate "
+    "process, whose CPU time includes loading and compilation. A run is valid if its placement is legal and in time. "
+    "[Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a pull request.\n\n"
+    "A score is the cost divided by the baseline's cost; lower is better. The tables show the interquartile mean over "
+    "all runs, with a 95% interval by stratified bootstrap. A failed run scores infinity. The last column is the "
+    "probability that a run scores lower than a run of the first placer on the same design. Placers without runs on "
+    "all designs are listed last.\n"
 )
 
 
 def write_board(folder: Path, results: Results, *, plots: bool) -> None:
-    """Writes `benchmark.md`, and of suites `leaderboard.json` and the plots."""
+    """Writes `benchmark.md`, and for suites `leaderboard.json` and the plots."""
     metric = headline(results)
     rows = board(results, metric)
     if rows:
@@ -78,26 +77,26 @@ def write_board(folder: Path, results: Results, *, plots: bool) -> None:
 
 
 def page(results: Results, notes: Notes) -> str:
-    """The whole page of these results; `notes` are those of `read_notes`."""
+    """Returns the page of these results; `notes` are those of `read_notes`."""
     return "\n".join([HEAD, *_section(results, notes)])
 
 
 def read_notes(folder: Path) -> Notes:
-    """The files `<suite>-<version>.md` in the folder of the results: what there is to say of them."""
+    """Reads the files `<suite>-<version>.md` in the folder of the results: remarks on the suites."""
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*.md"))}
 
 
 def _groups(results: Results) -> Iterator[tuple[str, int, str, list[Mapping[str, Any]]]]:
-    """Suite, version, split, and their results."""
+    """Yields suite, version, split, and their results."""
     key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
     for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
         yield suite, version, split, list(own)
 
 
 def _section(results: Results, notes: Notes | None = None) -> list[str]:
-    """For each suite and split: what it is and shows, tables of metrics and designs, failures, machines.
+    """Returns a section per suite and split: description, findings, tables of metrics and designs, failures, machines.
 
-    Without `notes` there is no link to pictures, either.
+    Without `notes`, links to pictures are omitted as well.
     """
     lines: list[str] = []
     for suite, version, split, group in _groups(results):
@@ -114,7 +113,7 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         for metric in METRICS[:3] if of_clusters else reversed(METRICS[3:]):
             if rows := board(group, metric):
                 left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
-                text = f" Left out, for it has no score there: {', '.join(left_out)}." if left_out else ""
+                text = f" Not included, because the baseline has no score: {', '.join(left_out)}." if left_out else ""
                 lines += [f"### {_title(metric)}", ""]
                 lines += [f"Baseline: {baseline_text(group)}.{text}", ""]
                 lines += [*_markdown(COLUMNS, map(row_cells, rows)), ""]
@@ -124,20 +123,25 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         for name in (PAGE_SCORES[:1] if of_clusters else PAGE_SCORES[1:]) if version else ():
             if any(name in one["scores"] for one in group):
                 lines += [f"### {_title(name)} by design", ""]
-                lines += [f"Median {SCORES[name][0]}; – where no run counts.", "", *_designs_table(group, name), ""]
+                lines += [
+                    f"Median {SCORES[name][0]}. A dash means that no run is valid.",
+                    "",
+                    *_designs_table(group, name),
+                    "",
+                ]
         if failures := _failures(group):
             lines += ["### Failures", "", *failures, ""]
-        lines += ["### How it was run", "", *_provenance(group), ""]
+        lines += ["### Setup", "", *_provenance(group), ""]
     return lines
 
 
 def _pictures(results: Results) -> list[str]:
-    """Costs of clusters, also over time, are not shown where placers are ranked by placed cells."""
+    """Returns the pictures to show; costs of clusters are omitted if placers are ranked by placed cells."""
     return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
 
 
 def _findings(results: Results) -> str:
-    """In words: the best placer by the headline, by how much, and how many runs failed."""
+    """Describes the best placer by the headline metric, its margin, and the number of failed runs."""
     metric = headline(results)
     rows = board(results, metric)
     if len(rows) < 2 or not rows[0].score.value < rows[1].score.value < math.inf:
@@ -159,30 +163,30 @@ def _findings(results: Results) -> str:
 
 
 def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+    return name.upper() if name in ("wns", "tns") else name.replace("_", " ").capitalize()
 
 
 def _about(suite: str, split: str, results: Results) -> list[str]:
-    """What the suite is, how many runs there are, and which designs of the split have none."""
+    """Describes the suite, the number of runs, and the designs of the split without runs."""
     known = {str(one["design"]) for one in results}
     text = f"{len(results)} runs on {len(known)} designs."
     try:
         found = read_suite(suite)
         missing = [one.name for one in found.chosen(split) if one.name not in known]
-    except DesignError:  # a suite of somebody's own
+    except DesignError:  # a user-defined suite
         return [text]
     lines = [f"{found.about[0].upper()}{found.about[1:]}. {text}"]
     return lines + (["", f"Not run: {', '.join(f'`{name}`' for name in missing)}."] if missing else [])
 
 
 def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "--:") -> list[str]:
-    """The lines of a table; `align` is Markdown's, of all columns but the first."""
+    """Returns the lines of a Markdown table; `align` applies to all columns but the first."""
     lines = [columns, ["---", *[align] * (len(columns) - 1)], *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def _designs_table(results: Results, name: str) -> list[str]:
-    """The medians of a score, a row for each design, a column for each placer."""
+    """Returns the medians of a score, one row per design, one column per placer."""
     placers = list(dict.fromkeys(str(one["placer"]) for one in results))
     values: dict[tuple[str, str], list[float]] = {}
     for one in results:
@@ -205,7 +209,7 @@ def _failures(results: Results) -> list[str]:
         [placer, f"`{design}`", status, str(len(own)), str(own[0].get("reason")).replace("|", "\\|")]
         for (placer, design, status), own in counts.items()
     ]
-    columns = ("placer", "design", "status", "runs", "the first one's reason")
+    columns = ("placer", "design", "status", "runs", "reason of the first run")
     return _markdown(columns, rows, align="---") if rows else []
 
 
@@ -232,16 +236,16 @@ def _provenance(results: Results) -> list[str]:
         *lines,
         f"- Finished: {dates[0]} to {dates[-1]}",
         f"- Seeds: {', '.join(map(str, seeds))}",
-        f"- Hours: {spent:.2f} of CPU time in {clock:.2f} by the clock, without the scoring",
+        f"- Total time without scoring: {spent:.2f} CPU-hours, {clock:.2f} hours wall-clock",
     ]
 
 
 def write_page(config: PageConfig, console: Console) -> None:
-    """Writes the page of all results below a folder. Raises DesignError where there are none, or one is damaged."""
+    """Writes the page of all results below a folder. Raises DesignError if there are none or one is damaged."""
     folder, images = Path(config.results), Path(config.out).parent / IMAGES
     results = read_results(folder)
     if not results:
-        raise DesignError(f"results={config.results}: holds no results of macro-placement benchmark")
+        raise DesignError(f"results={config.results}: contains no results of macro-placement benchmark")
     check_output_file("out", config.out)
     images.mkdir(parents=True, exist_ok=True)
     for suite, version, _, group in _groups(results):

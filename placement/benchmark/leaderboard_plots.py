@@ -1,4 +1,4 @@
-"""The leaderboard as plots: performance profiles, and the time to quality."""
+"""Plots of the leaderboard: performance profiles and time to quality."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _THRESHOLDS = np.linspace(0.8, 2.0, 241)
 _POINTS = 60
 _PLACE = (0.1, 0.12, 0.67, 0.70)
 _LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-"""Beside the axes, the best placer first."""
+"""Legend beside the axes, best placer first."""
 
 
 def _ranked(results: Results) -> list[str]:
-    """The placers that were run on half of the designs and more, the best first."""
+    """Returns the placers with runs on at least half of the designs, best first."""
     rows = board(results, headline(results), repetitions=1)
     return [row.placer for row in rows if 2 * row.designs >= rows[0].designs]
 
 
 def _label(placer: str) -> str:
-    """A callable without its module."""
+    """Returns the name of a callable without its module."""
     return placer.rpartition(":")[2]
 
 
 def _look(index: int) -> dict[str, Any]:
-    """The colour and the dashes of a placer's line."""
+    """Returns the colour and dashes of a placer's line."""
     from placement.report import style
 
     return {
@@ -39,7 +39,7 @@ def _look(index: int) -> dict[str, Any]:
 
 
 def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None:
-    """Draws the performance profiles of the headline, and the time to quality of the chip cost if it is asked for."""
+    """Draws the performance profiles of the headline metric and, if `over_time` is given, the time to chip cost."""
     metric = headline(results)
     from placement.report import style  # Matplotlib takes a second to import
 
@@ -58,7 +58,7 @@ def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None
     style.dress(axes, grid=True)
     axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
     style.head(
-        figure, "Performance profiles", "the share of runs that score at most so much; up and to the left is better"
+        figure, "Performance profiles", "share of runs with at most this score; higher and further left is better"
     )
     style.save_figure(figure, profiles)
     if over_time is not None:
@@ -66,9 +66,9 @@ def draw_board(profiles: Path, over_time: Path | None, results: Results) -> None
 
 
 def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.ndarray:
-    """float64 [times]: the interquartile mean of the normalised chip cost that the placer's runs had reached.
+    """Returns the interquartile mean of the normalised chip cost reached by each time, float64 [times].
 
-    A run that has none yet, or failed, counts as infinity.
+    A run without a placement yet, or a failed one, counts as infinity.
     """
     base = baselines(results, METRICS[0])
     reached = []
@@ -105,7 +105,9 @@ def _draw_time(path: Path, results: Results) -> None:
         marker = "o" if known.sum() == 1 else ""
         axes.plot(times[known], values[known], linewidth=1.8, label=_label(placer), marker=marker, **_look(index))
     axes.set(
-        xscale="log", xlabel="CPU seconds since the process began", ylabel="chip cost, interquartile mean, normalised"
+        xscale="log",
+        xlabel="CPU seconds since the start of the process",
+        ylabel="chip cost, interquartile mean, normalised",
     )
     ticks = [digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5)]
     axes.set_xticks([tick for tick in ticks if times[0] <= tick <= times[-1]])
@@ -114,5 +116,5 @@ def _draw_time(path: Path, results: Results) -> None:
     style.dress(axes, grid=True)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**_LEGEND, fontsize=style.SMALL_SIZE)
-    style.head(figure, "Time to quality", "a curve begins where three quarters of a placer's runs have a placement")
+    style.head(figure, "Time to quality", "a curve starts when three quarters of a placer's runs have a placement")
     style.save_figure(figure, path)

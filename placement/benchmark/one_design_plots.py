@@ -1,4 +1,4 @@
-"""Pictures of a benchmark of one design: the cost over time, and the best placement of each placer."""
+"""Plots of a benchmark of one design: the cost over time, and the best placement of each placer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ TIME_NAME, PLACEMENTS_NAME, FULL_NAME = "cost_over_time.png", "placements.png", 
 
 
 def draw_one(folder: Path, design: Design, results: Sequence[Mapping[str, Any]]) -> None:
-    """Draws the best placement of each placer side by side, and with its cells and routes where it has them.
+    """Draws the best placement of each placer side by side, with cells and routes if available.
 
-    The best has the shortest routes, or else the least chip cost. Runs that say how their cost fell are drawn over
-    time.
+    The best has the shortest routes, or else the lowest chip cost. Runs with a recorded cost curve are drawn over time.
     """
     from placement.report import curves, style  # Matplotlib takes a second to import
 
@@ -33,7 +32,7 @@ def draw_one(folder: Path, design: Design, results: Sequence[Mapping[str, Any]])
         if all(one["curve"] for one in own)
     }
     if histories:
-        title, unit = f"{design.name}: cost over time", "CPU seconds since the process began"
+        title, unit = f"{design.name}: cost over time", "CPU seconds since the start of the process"
         style.save_figure(curves.plot_cost_over_time(histories, title=title, unit=unit), folder / TIME_NAME)
     if not runs:
         return
@@ -46,7 +45,7 @@ def draw_one(folder: Path, design: Design, results: Sequence[Mapping[str, Any]])
 
 
 def _order(result: Mapping[str, Any]) -> float:
-    """Lower is better."""
+    """Returns the sort key of a result; lower is better."""
     return float(result["scores"].get(OF_CELLS[1], result["scores"][METRICS[0]]))
 
 
@@ -57,7 +56,7 @@ def _placement(result: Mapping[str, Any], design: Design) -> Placement:
 def _draw_full(
     path: Path, design: Design, best: Mapping[str, Mapping[str, Any]], placements: Mapping[str, Placement]
 ) -> None:
-    """The full evaluations side by side, if there are any."""
+    """Draws the full evaluations side by side, if there are any."""
     from placement.report import plots, style
 
     panels = []

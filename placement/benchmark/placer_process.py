@@ -1,6 +1,6 @@
-"""The process of one run of a placer: `python -m placement.benchmark.placer_process request.json`.
+"""Process of one run of a placer: `python -m placement.benchmark.placer_process request.json`.
 
-It loads the design, lets the placer work for what is left of the CPU time, and writes the placement beside the request.
+It loads the design, runs the placer for the remaining CPU time, and writes the placement beside the request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from placement.netlist.formats.plc import write_placement
 
 
 def main(path: str) -> int:
-    """Runs the request in a file; 2: the placer or the design cannot be used, and stderr says why."""
+    """Runs the request in a file; returns 2, with the reason on stderr, if the placer or the design cannot be used."""
     request = Request(**json.loads(Path(path).read_text(encoding="utf-8")))
     folder = Path(path).resolve().parent
     try:
@@ -26,7 +26,7 @@ def main(path: str) -> int:
     except (DesignError, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # a training's time was spent before it could begin
+    except KeyboardInterrupt:  # the time of a training was spent before it could begin
         print(f"found no placement in {request.seconds:g} CPU-s", file=sys.stderr)
         return 2
     write_placement(folder / PLACEMENT_NAME, found.design, found.placement)

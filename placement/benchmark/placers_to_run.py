@@ -1,4 +1,6 @@
-"""Which placers run, and how their processes are called: names, Python callables, command templates, two adapters."""
+"""The placers to run and the command lines of their processes: names, Python callables, command templates, two
+adapters.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ class Placer:
     """A placer with its CPU seconds, or a placement that the user gives.
 
     Attributes:
-        kind: one of `NAMES`, package.module:callable, the name of a command, or a given placement's.
-        seconds: of CPU time.
-        command: the template of a command; None: the placer is not one.
-        file: the given placement's.
+        kind: one of `NAMES`, package.module:callable, or the name of a command or of a given placement.
+        seconds: CPU seconds.
+        command: the template of a command; None: the placer is not a command.
+        file: file of the given placement.
     """
 
     kind: str
@@ -43,22 +45,22 @@ class Placer:
 
     @property
     def name(self) -> str:
-        """In tables and results, with its seconds."""
+        """Name in tables and results, with its seconds."""
         return self.kind if self.is_placement else f"{self.kind}@{self.seconds:g}"
 
     @property
     def is_placement(self) -> bool:
-        """Whether it does not place: its time and seed do not matter."""
+        """Whether this is a placement, whose time and seed do not matter."""
         return self.kind == "supplied" or self.file is not None
 
     @property
     def folder(self) -> str:
-        """Of its results."""
+        """Name of the folder of its results."""
         return re.sub(r"[^\w.+@-]", "-", self.name)
 
 
 def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
-    """The placers that the settings name; raises ConfigError where one is not known, or named twice."""
+    """Returns the placers that the settings name; raises ConfigError if one is unknown or named twice."""
     found = [*_given(config), *(_placer(text, seconds) for text in config.chosen)]
     for text in config.commands:
         name, equals, template = text.partition("=")
@@ -76,7 +78,7 @@ def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
 
 
 def _given(config: BenchmarkConfig) -> list[Placer]:
-    """The placements that the user gives, named as he names them, or as their files."""
+    """Returns the given placements, named by the user or after their files."""
     named = [("", text) if Path(text).exists() else text.rpartition("=")[::2] for text in config.placements]
     for _, file in named:
         check_placement_file("placements", file)
@@ -87,7 +89,7 @@ def _given(config: BenchmarkConfig) -> list[Placer]:
 def _placer(text: str, seconds: float) -> Placer:
     placer = _timed(text, seconds)
     if ":" in placer.kind:
-        import_placer(placer.kind)  # rejects it before anything starts
+        import_placer(placer.kind)  # rejected before anything starts
     elif placer.kind not in NAMES:
         raise ConfigError(
             f"placers: there is no {placer.kind!r}; there are {', '.join(NAMES)}, package.module:callable, and "
@@ -97,7 +99,7 @@ def _placer(text: str, seconds: float) -> Placer:
 
 
 def _timed(text: str, seconds: float) -> Placer:
-    """NAME or NAME@SECONDS."""
+    """Parses NAME or NAME@SECONDS."""
     name, at, given = text.rpartition("@")
     if not at:
         return Placer(text, seconds)
@@ -111,9 +113,9 @@ def _timed(text: str, seconds: float) -> Placer:
 
 
 def arguments(placer: Placer, design: Path, seed: int, folder: Path, config: BenchmarkConfig) -> list[str]:
-    """The arguments of a run's process, which starts in `folder`; writes the files that it reads there.
+    """Returns the command line of a run's process, which starts in `folder`; writes its input files there.
 
-    Raises DesignError if the design does not have what the placer reads, or a program is not installed.
+    Raises DesignError if the design lacks a file that the placer reads, or a program is not installed.
     """
     if placer.command is not None:
         values = {"design": str(design), "out": str(folder), "seed": str(seed), "seconds": f"{placer.seconds:g}"}
@@ -128,7 +130,7 @@ def arguments(placer: Placer, design: Path, seed: int, folder: Path, config: Ben
 
 
 def _filled(template: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a command; those that are paths from the current folder become absolute."""
+    """Returns the words of a command; paths relative to the current folder become absolute."""
     words = []
     for word in shlex.split(template):
         for field, value in values.items():
@@ -142,7 +144,7 @@ def _path_or_name(word: str) -> str:
 
 
 def _def_of(design: Path, folder: Path, placer: Placer) -> Path:
-    """The user's DEF file, unpacked."""
+    """Returns the path of the user's DEF file, unpacked."""
     if not (design / DEF_NAME).is_file():
         raise DesignError(f"{design.name}: was not imported from a DEF file, which {placer.kind} reads")
     path = folder / INPUT_NAME
@@ -167,7 +169,7 @@ def _program(name: str) -> str:
 
 
 def _openroad(source: Path, folder: Path, lefs: Sequence[str]) -> list[str]:
-    """OpenROAD's hierarchical macro placer."""
+    """Returns the command line of OpenROAD's hierarchical macro placer."""
     lines = [*(f"read_lef {{{path}}}" for path in lefs), f"read_def {{{source}}}"]
     lines += ["rtl_macro_placer", f"write_def {{{folder / OUTPUT_DEF}}}", "exit"]
     write_whole(folder / SCRIPT_NAME, "\n".join(lines) + "\n")
@@ -175,7 +177,7 @@ def _openroad(source: Path, folder: Path, lefs: Sequence[str]) -> list[str]:
 
 
 def _dreamplace(source: Path, folder: Path, lefs: Sequence[str]) -> list[str]:
-    """DREAMPlace, macros and cells together; `collect` finds its DEF file."""
+    """Returns the command line of DREAMPlace, for macros and cells together; `collect` finds its DEF file."""
     parameters = {
         "lef_input": list(lefs),
         "def_input": str(source),
@@ -194,13 +196,13 @@ ADAPTERS: dict[str, Callable[[Path, Path, Sequence[str]], list[str]]] = {
     "openroad": _openroad,
     "dreamplace": _dreamplace,
 }
-"""Programs of others, found on the PATH, by the names of their placers."""
+"""Third-party programs on the PATH, by the names of their placers."""
 NAMES = (*BUILT_IN, *ADAPTERS)
-"""The placers that need no module or command of the user's."""
+"""Placers that need no module or command of the user's."""
 
 
 def written_placement(folder: Path) -> Path:
-    """The file with the placement that a run left in its folder; raises DesignError if there is none."""
+    """Returns the placement file that a run left in its folder; raises DesignError if there is none."""
     for pattern in ("placement.plc", "placement.plc.gz", OUTPUT_DEF, f"{OUTPUT_DEF}.gz", "**/*.gp.def"):
         for path in sorted(folder.glob(pattern)):
             return path

@@ -1,4 +1,4 @@
-"""Runs of placers, each in a process and a folder of its own: timed, judged, and kept as one JSON file."""
+"""Runs of placers, each in its own process and folder: timed, judged, and stored as one JSON file."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from placement.netlist.formats.plc import write_placement
 Result = dict[str, Any]
 SCHEMA = 1
 LATE_SHARE, LATE_SECONDS = 0.1, 5.0
-"""What a run may use beyond its CPU seconds: a share, and seconds in which an interpreter and a design are loaded."""
+"""Excess over the CPU seconds that a run may use: a share, and seconds for loading an interpreter and a design."""
 WAIT_SHARE, WAIT_SECONDS = 20.0, 120.0
-"""Wall-clock seconds after which a run counts as hung, for each of its CPU seconds, and in addition."""
+"""Wall-clock limit of a run: seconds per CPU second, and additional seconds."""
 POLL_SECONDS = 0.02
 MOST_POINTS = 40
-"""Of a curve that is kept."""
+"""Maximum number of points of a stored curve."""
 MOST_REASON = 300
-"""Characters of a reason that is kept."""
+"""Maximum length of a stored reason, in characters."""
 
 
 class Usage(NamedTuple):
-    """How a process ended, and what it used, with the processes that it waited for.
+    """Exit status of a process and its resource usage, including the processes that it waited for.
 
     A negative status is the number of the signal that ended it.
     """
@@ -82,7 +82,7 @@ class Job:
         return f"{self.placer.name} on {self.one.name}, seed {self.seed}"
 
     def identity(self) -> dict[str, Any]:
-        """What tells this run from others."""
+        """What distinguishes this run from others."""
         return {
             "schema": SCHEMA,
             "suite": self.suite.name,
@@ -101,16 +101,16 @@ class Job:
 
     @property
     def kept(self) -> Path:
-        """The file of the placement, as the result names it."""
+        """File of the placement, as named in the result."""
         return self.result.with_suffix(".plc.gz")
 
     @property
     def drawn(self) -> Path | None:
-        """The file of the cells and routes that are drawn of one design; None of a suite's."""
+        """File of the cells and routes to draw for a single design; None for a suite."""
         return None if self.suite.version else self.result.with_suffix(".npz")
 
     def known(self) -> dict[str, Any] | None:
-        """The result on disk; None if there is none of this run, or its placement is another."""
+        """Returns the result on disk; None if there is none of this run, or its placement differs."""
         try:
             result: dict[str, Any] = json.loads(self.result.read_text(encoding="utf-8"))
             same = all(result.get(key) == value for key, value in self.identity().items())
@@ -122,14 +122,14 @@ class Job:
 
 
 def is_complete(result: Mapping[str, Any] | None, judge: Judge) -> bool:
-    """Whether a result has all scores that the judge gives, those of timed cells with timing-driven ones."""
+    """Returns whether a result has all scores of the judge; timed cells must be timing-driven if the judge's are."""
     if result is None or result["status"] != "ok":
         return result is not None
     return judge.names <= set(result["scores"]) and result.get("timing_driven", False) >= judge.is_timing_driven
 
 
 def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event) -> Result | None:
-    """Runs a job and keeps its result; None if it was stopped. A result with missing scores is only rescored."""
+    """Runs a job and stores its result; None if it was stopped. A result with missing scores is only rescored."""
     result = job.known()
     if result is None:
         result = _placed(job, config, design, stopped)
@@ -137,7 +137,7 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
             return None
         write_whole(job.result, result_text(result))
     if result["status"] == "ok":
-        found, _ = read_file(str(job.kept), str(job.path), design)  # as the file has it, which rounds
+        found, _ = read_file(str(job.kept), str(job.path), design)  # as rounded in the file
         try:
             result["scores"] = judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
             result["timing_driven"] = judge.is_timing_driven
@@ -150,7 +150,7 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
 
 
 def _placed(job: Job, config: BenchmarkConfig, design: Design, stopped: threading.Event) -> Result | None:
-    """The result of a run before it is scored, with a legal placement in `job.kept` if it is ok; None if stopped."""
+    """Returns the result of a run before scoring, with a legal placement in `job.kept` if ok; None if stopped."""
     scratch = job.out / "work" / job.placer.folder / job.one.name / f"seed{job.seed}"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -184,7 +184,7 @@ def _placed(job: Job, config: BenchmarkConfig, design: Design, stopped: threadin
 
 
 def _kept(job: Job, file: Path, design: Design) -> Result:
-    """Checks the placement in a file and keeps it beside the result: what the result says of it."""
+    """Checks the placement in a file and stores it beside the result; returns its entries of the result."""
     found, _ = read_file(str(file), str(job.path), design)
     with tempfile.TemporaryDirectory() as folder:
         write_placement(Path(folder) / PLACEMENT_NAME, design, found)
@@ -198,21 +198,21 @@ def _kept(job: Job, file: Path, design: Design) -> Result:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """A result as JSON, a line for each entry."""
+    """Formats a result as JSON, one line per entry."""
     lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def limit_of(placer: Placer) -> float:
-    """CPU seconds after which a run is late."""
+    """Returns the CPU seconds after which a run is late."""
     return (1 + LATE_SHARE) * placer.seconds + LATE_SECONDS
 
 
 def run_process(words: list[str], folder: Path, stopped: threading.Event, *, cpu_seconds: float) -> Usage | None:
-    """Runs a process to its end, in a folder that gets its output.
+    """Runs a process to its end in a folder that receives its output.
 
-    Each of its processes ends a second after `cpu_seconds`, and all of them at a deadline by the clock on the wall.
-    None once `stopped` is set.
+    Each of its processes ends a second after `cpu_seconds`, and all of them at a wall-clock deadline. Returns None once
+    `stopped` is set.
     """
     deadline = WAIT_SHARE * cpu_seconds + WAIT_SECONDS
     words = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(math.ceil(cpu_seconds) + 1), *words]
@@ -243,12 +243,12 @@ def run_process(words: list[str], folder: Path, stopped: threading.Event, *, cpu
 
 
 def _kill(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # all of it has ended
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all processes have ended
         os.killpg(group, signal.SIGKILL)
 
 
 def _ended(usage: Usage, placer: Placer, folder: Path) -> tuple[str, str | None]:
-    """The status that a process's end gives its run, and why."""
+    """Returns the status of a run whose process ended so, and the reason."""
     if usage.cpu_seconds > limit_of(placer) or usage.status == -signal.SIGXCPU:
         return "late", f"used {usage.cpu_seconds:.1f} CPU-s of {placer.seconds:g}"
     if usage.hung:
@@ -260,7 +260,7 @@ def _ended(usage: Usage, placer: Placer, folder: Path) -> tuple[str, str | None]
 
 
 def _curve(folder: Path) -> list[list[float]]:
-    """Falling points of (CPU seconds, best chip cost), at most `MOST_POINTS`."""
+    """Returns decreasing points of (CPU seconds, best chip cost), at most `MOST_POINTS`."""
     try:
         points = json.loads((folder / CURVE_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -274,7 +274,7 @@ def _curve(folder: Path) -> list[list[float]]:
 
 
 def _command(job: Job) -> str:
-    """The command that repeats the run."""
+    """Returns the command that repeats the run."""
     placer = f"placers={job.placer.name}" if job.placer.command is None else "placers=[] commands=…"
     if job.placer.file is not None:
         placer = f"placements={job.placer.name}={job.placer.file.name}"
@@ -283,14 +283,14 @@ def _command(job: Job) -> str:
 
 
 def _short(text: str, folder: Path) -> str:
-    """A reason without the paths of this machine."""
+    """Removes the paths of this machine from a reason."""
     for path in (folder.absolute(), Path.cwd(), Path.home()):
         text = text.replace(f"{path}{os.sep}", "")
     return text[:MOST_REASON]
 
 
 def machine() -> dict[str, Any]:
-    """The processor, how many of it there are, and the system."""
+    """Returns the processor, the number of processors, and the system."""
     processor = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -301,6 +301,6 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of this project, Python, and the libraries that figures depend on."""
+    """Returns the versions of this project, Python, and the libraries that figures depend on."""
     found = {"macro-placement": placement.__version__, "python": platform.python_version()}
     return found | {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "jax")}

@@ -1,4 +1,4 @@
-"""Runs on a cluster: a Ray task for each, which gets the design's files and returns the result's."""
+"""Runs on a cluster: one Ray task per run, which receives the design's files and returns the result's."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from placement.runtimes.ray.ray_connection import opened
 
 POLL_SECONDS = 0.5
 START_SECONDS = 900.0
-"""Wall-clock seconds in which the cluster starts a run, while no run of this command takes its processors: a cluster
-that grows gets its machines meanwhile."""
+"""Wall-clock seconds in which the cluster must start a run while no run of this command takes its processors; a growing
+cluster gets its machines in this time.
+"""
 CPUS = 1.0
-"""That a run takes."""
+"""Number of processors that a run takes."""
 Files = dict[str, bytes]
 """Name → content of the files of one folder."""
 Runner = Callable[[Job, threading.Event], Result | None]
@@ -34,13 +35,13 @@ Runner = Callable[[Job, threading.Event], Result | None]
 
 @contextlib.contextmanager
 def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
-    """A function that runs a job somewhere on the cluster at `config.address`, and keeps its result here.
+    """Yields a function that runs a job somewhere on the cluster at `config.address` and stores its result here.
 
-    It returns None if it was stopped; the placer's own process then ends with its CPU time at the latest. Machines of
-    the cluster need this project, and the files that `config.checkpoint` and `config.lef` name. `folder` is for notes
-    on a Ray of this command's own, which runs `config.parallel` jobs at once.
+    It returns None if it was stopped; the placer's process then ends by its CPU limit. The machines of the cluster need
+    this project and the files that `config.checkpoint` and `config.lef` name. `folder` is for notes on a Ray started by
+    this command, which runs `config.parallel` jobs at once.
 
-    Raises ConfigError where there is no Ray, no cluster at the address, or one that starts no run.
+    Raises ConfigError if Ray is not installed, there is no cluster at the address, or it starts no run.
     """
     assert config.address is not None
     settings = RuntimeConfig(name="ray", address=config.address)
@@ -56,7 +57,7 @@ def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
             running = task.remote(job, config, designs[job.path], _files(job.result.parent, f"{job.result.stem}.*"))
             given, found = time.monotonic(), Files()
             with contextlib.ExitStack() as taken:
-                while not found:  # nothing once it has begun, its files at the end
+                while not found:  # the first item is empty, sent when the run begins; the last holds its files
                     while not ray.wait([running], timeout=POLL_SECONDS)[0]:
                         has_no_place = processors.idle_seconds(since=given) > START_SECONDS
                         if has_no_place or stopped.is_set():
@@ -76,14 +77,14 @@ def ray_runner(config: BenchmarkConfig, folder: Path) -> Iterator[Runner]:
 
 
 class _Processors:
-    """How many runs of this command have begun and not ended, and since when there is none."""
+    """Counts the running runs of this command and measures the time since the last one ended."""
 
     def __init__(self) -> None:
         self._lock, self._runs, self._free = threading.Lock(), 0, time.monotonic()
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """While a run takes its processor."""
+        """Counts a run while it takes its processor."""
         with self._lock:
             self._runs += 1
         try:
@@ -93,13 +94,13 @@ class _Processors:
                 self._runs, self._free = self._runs - 1, time.monotonic()
 
     def idle_seconds(self, *, since: float) -> float:
-        """Wall-clock seconds since the last run ended, or since a later time; 0 while one runs."""
+        """Returns the wall-clock seconds since the last run ended, or since a later time; 0 while one runs."""
         with self._lock:
             return 0.0 if self._runs else time.monotonic() - max(self._free, since)
 
 
 def _not_started(ray: Any, address: str | None) -> str:
-    """What a run needs, and what the cluster has."""
+    """Describes what a run needs and what the cluster has."""
     there, free = (found().get("CPU", 0.0) for found in (ray.cluster_resources, ray.available_resources))
     return (
         f"address={address!r}: the cluster started no run in {START_SECONDS:g} s: a run takes {CPUS:g} CPU, and the "
@@ -108,9 +109,9 @@ def _not_started(ray: Any, address: str | None) -> str:
 
 
 def run_there(job: Job, config: BenchmarkConfig, design: Files, kept: Files) -> Iterator[Files]:
-    """Runs a job in folders of its own, with the design's files and those that an earlier run left.
+    """Runs a job in its own folders, with the design's files and those of an earlier run.
 
-    Gives no files once it has begun, and its result's at the end.
+    Yields no files once it has begun, and those of its result at the end.
     """
     yield {}
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +129,7 @@ def _files(folder: Path, pattern: str) -> Files:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes files, a result after what it names."""
+    """Writes files, a result after the files that it names."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(files, key=lambda name: name.endswith(".json")):
         write_whole(folder / name, files[name])

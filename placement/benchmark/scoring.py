@@ -1,4 +1,4 @@
-"""What a placement scores, once it is legal: costs, the full evaluation, coloquinte, and timing."""
+"""Scores of a legal placement: costs, full evaluation, coloquinte, and timing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
 
 MOVED = 1e-3
-"""µm by which a fixed node may differ from its place, for files round."""
+"""Tolerance in µm for the position of a fixed node, because files round."""
 
 
 def broken_rules(design: Design, placement: Placement) -> dict[str, int]:
-    """How often each rule is broken, exactly, by all hard macros; only rules that are. Raises DesignError.
+    """Counts violations of each rule by all hard macros; omits rules without violations. Raises DesignError.
 
-    `fixed` counts ports and macros that may not move and did.
+    `fixed` counts fixed ports and macros that moved.
     """
     fixed = design.initial.fixed
     off = np.abs(placement.x - design.initial.x) + np.abs(placement.y - design.initial.y) > MOVED
@@ -43,7 +43,7 @@ def broken_rules(design: Design, placement: Placement) -> dict[str, int]:
 
 
 def costs_of(design: Design, placement: Placement) -> dict[str, float]:
-    """The chip cost, the proxy cost, and the wirelength in µm."""
+    """Returns the chip cost, the proxy cost, and the wirelength in µm."""
     chip, proxy = (
         compute_costs(design, placement, weights=CostConfig(name=name).weights()) for name in ("chip", "proxy")
     )
@@ -57,16 +57,16 @@ OF_TIMING = ("wns", "tns")
 
 
 class Judge:
-    """Scores placements of a design, whose folder is given; `full` asks for the full evaluation where it has cells.
+    """Scores placements of the design in a folder; `full` requests the full evaluation if it has cells.
 
     Attributes:
-        names: of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` where it is installed,
-            and `OF_TIMING` (ps) of its cells where the design was imported with Liberty and has a clock;
-            `wirelength_gap`, by which share the wirelength exceeds the least possible, where the design has that.
+        names: names of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` if it is
+            installed, and `OF_TIMING` (ps) if the design was imported with Liberty and has a clock; `wirelength_gap`,
+            the relative excess over the least possible wirelength, if the design has that.
         is_timing_driven: whether the cells of the full evaluation are placed for timing; they were not until 0.2.0.
 
     Raises:
-        DesignError: the timing constraints cannot be used, such as clocks that reach no register.
+        DesignError: the timing constraints cannot be used, for example because clocks reach no register.
     """
 
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
@@ -88,10 +88,10 @@ class Judge:
     def scores(
         self, placement: Placement, *, drawn: Path | None = None, stopped: Callable[[], bool] | None = None
     ) -> dict[str, float]:
-        """The scores by name; less is better, but for those of timing.
+        """Returns the scores by name; lower is better, except for those of timing.
 
-        `drawn` is a file for what a picture of the full evaluation shows; once `stopped()` is true, the scores are
-        meaningless. Raises DesignError where a placement cannot be evaluated.
+        `drawn` is a file for the picture of the full evaluation; once `stopped()` is true, the scores are meaningless.
+        Raises DesignError if a placement cannot be evaluated.
         """
         found = costs_of(self._design, placement)
         if self._least is not None:
@@ -111,12 +111,12 @@ class Judge:
 
 
 def _has_clock(folder: Path) -> bool:
-    """Whether the design was imported with Liberty and with an SDC file that defines a clock."""
+    """Returns whether the design was imported with Liberty and with an SDC file that defines a clock."""
     return (folder / TIMING_NAME).is_file() and bool(read_timing(folder).constraints.clocks)
 
 
 def _least_wirelength(folder: Path, design: Design) -> float | None:
-    """µm, of a planted design; None if a file of the design does not have it."""
+    """Returns the least wirelength of a planted design in µm; None if no file of the design holds it."""
     path = folder / OPTIMUM_NAME
     if not path.is_file():
         return None

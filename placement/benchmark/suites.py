@@ -1,6 +1,6 @@
-"""Frozen suites: the designs that placers are compared on, with a version, and a checksum of each design.
+"""Frozen suites: versioned sets of designs on which placers are compared, with a checksum of each design.
 
-A suite is a JSON file in `data/`. A change of a design, or of the generator that makes it, needs a new version.
+A suite is a JSON file in `data/`. A change of a design, or of its generator, needs a new version.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUPPLIED = "supplied"
 KINDS = ("built_in", "clustered", "public")
 _GIVEN = "given"
 ONE_SECONDS = 60.0
-"""CPU seconds of a run on one design by default."""
+"""Default CPU seconds of a run on a single design."""
 _NETLIST_ARRAYS = (
     "kind", "width", "height", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins",
 )  # fmt: skip
@@ -42,17 +42,17 @@ class SuiteDesign:
     """A design of a suite.
 
     Attributes:
-        name: within the suite, and of its folder.
-        kind: of `KINDS`: where it comes from.
+        name: name within the suite and of its folder.
+        kind: origin of the design, one of `KINDS`.
         split: train, validation or test.
         baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design; None: scores are not
             divided.
-        checksum: of the content, by `content_checksum`; None: of an imported design, whose clusters may differ from
-            machine to machine.
-        sources: SHA-256 of the unpacked netlist and floorplan files that an imported design must have been made of.
+        checksum: `content_checksum` of the design; None: an imported design, whose clusters may differ between
+            machines.
+        sources: SHA-256 of the unpacked netlist and floorplan files of an imported design.
         options: arguments of the generator.
-        constraints: of the generated design: `halo` and `grid` in µm, `blocked`, the share of each side of the canvas
-            that a blockage in the lower left corner takes.
+        constraints: constraints of a generated design: `halo` and `grid` in µm; `blocked`, the share of each side of
+            the canvas that a blockage in the lower left corner takes.
     """
 
     name: str
@@ -67,12 +67,12 @@ class SuiteDesign:
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """Designs under one name; results of different versions are not compared.
+    """A named set of designs; results of different versions are not compared.
 
     Attributes:
-        name, version, about: what it is.
-        time: CPU seconds of a run by default.
-        designs: of all splits.
+        name, version, about: name, version and description.
+        time: default CPU seconds of a run.
+        designs: designs of all splits.
     """
 
     name: str
@@ -83,11 +83,11 @@ class Suite:
 
     @property
     def title(self) -> str:
-        """Name and version in one word; of one design its name."""
+        """Name and version in one word; the name of a single design."""
         return f"{self.name}-{self.version}" if self.version else self.name
 
     def chosen(self, split: str, names: Sequence[str] = ()) -> tuple[SuiteDesign, ...]:
-        """The designs of a split, or those named among all; raises DesignError where there are none."""
+        """Returns the designs of a split, or those named among all; raises DesignError if there are none."""
         known = {one.name: one for one in self.designs}
         for name in names:
             if name not in known:
@@ -99,7 +99,7 @@ class Suite:
 
 
 def suite_of(name: str) -> Suite:
-    """A suite of the one design that the user names; raises DesignError where it cannot be loaded."""
+    """Returns a suite of the single design that the user names; raises DesignError if it cannot be loaded."""
     design = load(name)
     path = {"path": str(find(name).parent)}
     one = SuiteDesign(design.name, _GIVEN, baseline=None, checksum=content_checksum(design), options=path)
@@ -107,12 +107,12 @@ def suite_of(name: str) -> Suite:
 
 
 def suite_names() -> list[str]:
-    """The suites that come with the project."""
+    """Returns the names of the suites that come with the project."""
     return sorted(path.stem for path in DATA.glob("*.json"))
 
 
 def read_suite(name: str) -> Suite:
-    """The suite of a name, or in a file; raises DesignError."""
+    """Reads the suite of that name or file; raises DesignError."""
     path = DATA / f"{name}.json"
     if not path.is_file():
         path = Path(name)
@@ -123,7 +123,9 @@ def read_suite(name: str) -> Suite:
         designs = tuple(SuiteDesign(**one) for one in known["designs"])
         suite = Suite(known["name"], int(known["version"]), known["about"], float(known["time"]), designs)
     except (ValueError, TypeError, KeyError) as error:
-        raise DesignError(f"{path}: is no suite: {error}; docs/how-to/benchmark-suites.md describes one") from None
+        raise DesignError(
+            f"{path}: is not a suite file: {error}; docs/how-to/benchmark-suites.md describes one"
+        ) from None
     for design in suite.designs:
         if design.kind not in KINDS:
             raise DesignError(f"{path}: {design.name}: kind {design.kind!r} must be one of {', '.join(KINDS)}")
@@ -131,7 +133,7 @@ def read_suite(name: str) -> Suite:
 
 
 def content_checksum(design: Design) -> str:
-    """SHA-256 of what placers see: netlist, canvas, initial placement, constraints. Names do not count."""
+    """Returns the SHA-256 of what placers see: netlist, canvas, initial placement, constraints; names are ignored."""
     digest = hashlib.sha256()
     for field in _NETLIST_ARRAYS:
         values = getattr(design.netlist, field)
@@ -145,7 +147,7 @@ def content_checksum(design: Design) -> str:
 
 
 def generated(one: SuiteDesign) -> Design:
-    """The design of a generator, with its constraints; raises DesignError where it cannot be."""
+    """Generates a design with its constraints; raises DesignError if that is impossible."""
     design = clustered(name=one.name, **one.options)
     rules, netlist, canvas = one.constraints, design.netlist, design.canvas
     if not rules:
@@ -160,9 +162,9 @@ def generated(one: SuiteDesign) -> Design:
 
 
 def design_path(one: SuiteDesign, folder: Path) -> Path:
-    """The folder of a suite's design, made below `folder` if it is not there.
+    """Returns the folder of a suite's design, which is made below `folder` if it does not exist.
 
-    Raises DesignError where the design is missing, with what brings it, or is not the one that the suite froze.
+    Raises DesignError if the design is missing, with instructions to obtain it, or is not the one that the suite froze.
     """
     own = folder / one.name
     if one.kind == "built_in":
@@ -186,7 +188,7 @@ def design_path(one: SuiteDesign, folder: Path) -> Path:
 
 
 def _check_sources(one: SuiteDesign, folder: Path) -> None:
-    """Raises DesignError where an imported design was not made of the files that the suite froze."""
+    """Raises DesignError if an imported design was not made from the files that the suite froze."""
     if not one.sources:
         return
     path = folder / SOURCE_NAME
@@ -204,7 +206,7 @@ def _check_sources(one: SuiteDesign, folder: Path) -> None:
 
 
 def _public_path(name: str, own: Path) -> Path:
-    """Where a public design is, imported from what was fetched if need be."""
+    """Returns the folder of a public design, importing fetched files if necessary."""
     if own.is_dir():
         return own
     try:
@@ -225,7 +227,7 @@ def _public_path(name: str, own: Path) -> Path:
 
 
 def _import(public: PublicDesign, files: Path, out: Path) -> None:
-    """Imports the files of a public design as `fetch` says it is imported."""
+    """Imports the files of a public design as `fetch` specifies."""
     from placement.api import import_design  # JAX takes seconds to import
 
     words, values = public.importing.split(), dict[str, list[str]]()

@@ -1,9 +1,7 @@
-"""How many caches and shards a run needs, from a simulation of it: actors, a tree of caches, shards and a learner.
+"""Plans the caches and shards of a run by simulating it: actors, a tree of caches, shards and a learner.
 
-The learner and each cache and shard are on a host of their own, behind a limited link.
+The learner and each cache and shard have their own host, behind a link of limited rate.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import random
@@ -34,31 +32,28 @@ MEASURED = TransferCosts(
     write_crowding=0.0013,
     ingest_seconds=0.0004,
 )
-"""What transfers take besides their share of a link; docs/explanation/scale-model.md says how it was measured."""
-WARM_UP = 2
-"""Iterations that are not counted."""
-ITERATIONS = 3
-"""Iterations that are counted when a fleet is chosen."""
-SLACK = 0.02
-"""Share by which an iteration may exceed that with plenty of caches and shards."""
+"""Costs of transfers besides their share of a link; docs/explanation/scale-model.md describes their measurement."""
+WARM_UP = 2  # number of first iterations that are not counted
+ITERATIONS = 3  # number of iterations that are counted when a fleet is chosen
+SLACK = 0.02  # fraction by which an iteration may exceed that with plenty of caches and shards
 
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """A run.
+    """The run to plan.
 
     Attributes:
         actors: number of actors
         model_mb: size of the parameters, MB
         episode_mb: size of an episode, MB; the default is Ariane's
-        episodes: episodes of an actor's round
-        round_seconds: time to play a round, ± a tenth
-        learn_seconds: time to learn from all rounds; null: as round_seconds
+        episodes: episodes per round of an actor
+        round_seconds: time to play a round, ± 10%
+        learn_seconds: time to learn from all rounds; null: same as round_seconds
         max_staleness: versions that an episode may lag behind
-        caches: number of model caches (0: actors read from the learner); null: find a sufficient one
+        caches: number of model caches (0: actors read from the learner); null: find a sufficient number
         fan_out: caches or readers that one cache serves
-        shards: number of replay shards; null: find a sufficient one
-        megabits: Mbit/s of each host's link
+        shards: number of replay shards; null: find a sufficient number
+        megabits: bandwidth of each host's link, Mbit/s
     """
 
     actors: Count = 64
@@ -75,13 +70,13 @@ class Fleet:
 
 
 class FleetOutcome(NamedTuple):
-    """How a fleet performed; seconds.
+    """The performance of a fleet, in seconds.
 
     Attributes:
         read, read_p99: latency of an actor's read of the model.
         write, write_p99: latency of writing a round's episodes.
-        iteration: from one publication to the next.
-        idle: share of it that the learner waited for episodes.
+        iteration: time from one publication to the next.
+        idle: fraction of the iteration in which the learner waited for episodes.
     """
 
     read: float
@@ -94,26 +89,26 @@ class FleetOutcome(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """A run whose caches and shards are to be found."""
+    """A run whose caches and shards are planned."""
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]
     caches: OrNone | None = None  # type: ignore[assignment]
     shards: Count | None = None  # type: ignore[assignment]
 
     def fleet(self, *, caches: int, shards: int) -> Fleet:
-        """The run with so many caches and shards."""
+        """The run with the given numbers of caches and shards."""
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(Fleet)}
         learn = self.round_seconds if self.learn_seconds is None else self.learn_seconds
         return Fleet(**given | {"learn_seconds": learn, "caches": caches, "shards": shards})
 
 
 def recommend(config: PlanConfig, *, costs: TransferCosts = MEASURED) -> tuple[Fleet, FleetOutcome]:
-    """The smallest fleet of `config` that performs as well as the largest, and how it performs."""
+    """Returns the smallest fleet of `config` that performs as well as the largest, and its performance."""
 
     def outcome(caches: int, shards: int) -> FleetOutcome:
         return simulate(config.fleet(caches=caches, shards=shards), costs, iterations=ITERATIONS)
 
-    ample = max(config.actors // 4, 1)  # more than could help
+    ample = max(config.actors // 4, 1)  # More would not help.
     most_caches = ample if config.caches is None else config.caches
     most_shards = ample if config.shards is None else config.shards
     bar = outcome(most_caches, most_shards).iteration * (1 + SLACK)
@@ -134,7 +129,7 @@ def _fewest(least: int, most: int, good: Callable[[int], bool]) -> int:
 
 
 def simulate(fleet: Fleet, costs: TransferCosts, *, iterations: int = 6, seed: int = 0) -> FleetOutcome:
-    """Runs a fleet for some iterations beyond the first ones, which are not counted."""
+    """Simulates a fleet for some iterations beyond the first ones, which are not counted."""
     return _FleetRun(fleet, costs, random.Random(seed)).outcome(WARM_UP + iterations)
 
 
@@ -153,10 +148,10 @@ class _FleetRun:
         self.clock = Clock()
         self.root, stores = build_stores(self.clock, fleet, costs)
         self.shards = [QueuedLink(self.clock, fleet.megabits, costs) for _ in range(fleet.shards)]
-        # From the shards, over few connections.
+        # The transfer is from the shards, over few connections.
         self.learner_link = SharedLink(self.clock, fleet.megabits, goodput=costs.write_goodput)
-        self.learner_cpu = SharedLink(self.clock, 8.0)  # a megabyte stands for a second of CPU
-        self.rounds = Signal(0)  # that the learner has
+        self.learner_cpu = SharedLink(self.clock, 8.0)  # a megabyte represents a second of CPU
+        self.rounds = Signal(0)  # number of rounds that the learner has
         self.reads: list[tuple[int, float]] = []  # iteration, seconds
         self.writes: list[tuple[int, float]] = []
         self.waits: list[float] = []
@@ -198,7 +193,7 @@ class _FleetRun:
             share += 1
 
     def _fetch(self, megabytes: float) -> Process:
-        """The learner takes a round's episodes from a shard."""
+        """Transfers a round's episodes from a shard to the learner."""
         yield self.learner_link.send(megabytes)
         yield self.learner_cpu.send(self.fleet.episodes * self.costs.ingest_seconds)
         self.rounds.raise_to(self.rounds.value + 1)

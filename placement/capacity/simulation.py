@@ -1,9 +1,9 @@
-"""A discrete-event model of reads and writes at any scale: hosts' links, shared by their transfers.
+"""A discrete-event model of reads and writes at any scale, over hosts' links that transfers share.
 
 Models pass over a `SharedLink`, which serves all its transfers at once, each at an equal share of its rate (processor
-sharing, to which TCP converges). Episodes, many of which are no larger than what a connection may have under way, pass
-over a `QueuedLink` in chunks. Everything else is a fixed time. The constants are measured by benchmarks/bench_caches.py
-and benchmarks/bench_shards.py; benchmarks/scale_model.py shows how well the model reproduces those measurements.
+sharing, to which TCP converges). Episodes, many of which are no larger than a connection's window, pass over a
+`QueuedLink` in chunks. Everything else is a fixed time. The constants are measured by benchmarks/bench_caches.py and
+benchmarks/bench_shards.py; benchmarks/scale_model.py shows how well the model reproduces those measurements.
 """
 
 from __future__ import annotations
@@ -19,33 +19,25 @@ Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 """A generator that yields seconds to wait, or a function that takes the callback that resumes it."""
 
-CROWD = 16
-"""Beyond so many transfers at once a link gets no slower (measured with 16 to 49)."""
+CROWD = 16  # number of concurrent transfers beyond which a link slows down no further (measured with 16 to 49)
 IDLE_SECONDS, SLEEP_SECONDS = 1.0, 0.1
-"""After `IDLE_SECONDS` without an event gRPC's callback threads sleep `SLEEP_SECONDS` (its `CallbackAlternativeCQ`)."""
+"""After `IDLE_SECONDS` without an event, gRPC's callback threads (`CallbackAlternativeCQ`) sleep `SLEEP_SECONDS`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TransferCosts:
-    """What transfers take besides their share of a link; docs/explanation/scale-model.md has the measurements.
+    """Costs of transfers besides their share of a link; docs/explanation/scale-model.md has the measurements."""
 
-    Attributes:
-        read_goodput: share of a link's rate that carries models.
-        write_seconds, write_seconds_per_mb: of one write of an episode.
-        write_goodput: share of a link's rate that carries episodes.
-        write_chunks: into which an episode is divided; they pass a link's queue one after another.
-        write_crowding: by what fraction, times the square of the number of other transfers under way, a link slows
-            down (measured while a learner reads).
-        ingest_seconds: of the learner's CPU for each episode that it fetches.
-    """
-
-    read_goodput: float = 1.0
+    read_goodput: float = 1.0  # fraction of a link's rate that carries models
+    # write_seconds, write_seconds_per_mb: time of one write of an episode, and its increase per MB
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
-    write_goodput: float = 1.0
-    write_chunks: int = 1
+    write_goodput: float = 1.0  # fraction of a link's rate that carries episodes
+    write_chunks: int = 1  # number of chunks of an episode, which pass a link's queue one after another
+    # fraction, per squared number of other transfers under way, by which a link slows down (measured while a learner
+    # reads)
     write_crowding: float = 0.0
-    ingest_seconds: float = 0.0
+    ingest_seconds: float = 0.0  # CPU time of the learner for each episode that it fetches
 
 
 class Clock:
@@ -61,11 +53,11 @@ class Clock:
         self._order = itertools.count()
 
     def after(self, seconds: float, call: Resume) -> None:
-        """Calls `call` so many seconds from now."""
+        """Calls `call` after a number of seconds."""
         heapq.heappush(self._events, (self.now + seconds, next(self._order), call))
 
     def start(self, process: Process) -> None:
-        """Runs a process from now on."""
+        """Starts a process now."""
 
         def resume() -> None:
             try:
@@ -80,7 +72,7 @@ class Clock:
         self.after(0.0, resume)
 
     def run(self, until: float, *, done: Callable[[], bool] = lambda: False) -> None:
-        """Continues until that time, until no events are left, or until `done()`."""
+        """Continues until the time `until`, until no events are left, or until `done()`."""
         while self._events and self._events[0][0] <= until and not done():
             self.now, _, call = heapq.heappop(self._events)
             call()
@@ -92,18 +84,18 @@ class SharedLink:
     Args:
         clock: simulated time.
         megabits: Mbit/s.
-        goodput: share of it that carries what is sent.
+        goodput: fraction of the rate that carries payload.
     """
 
     def __init__(self, clock: Clock, megabits: float, *, goodput: float = 1.0) -> None:
         self._clock, self._rate = clock, megabits / 8 * goodput
         self._transfers: list[tuple[float, int, Resume]] = []  # by the share at which each is complete
         self._order = itertools.count()
-        self._share = 0.0  # megabytes that each transfer under way for ever would have had
+        self._share = 0.0  # megabytes that a transfer under way from the beginning would have had
         self._at, self._plan = 0.0, 0
 
     def send(self, megabytes: float) -> Callable[[Resume], None]:
-        """What a process yields to send so many megabytes."""
+        """The wait of a process that sends a number of megabytes."""
         return lambda resume: self._begin(megabytes, resume)
 
     def _begin(self, megabytes: float, resume: Resume) -> None:
@@ -139,7 +131,7 @@ class QueuedLink:
     Args:
         clock: simulated time.
         megabits: Mbit/s.
-        costs: of writes.
+        costs: the costs of writes.
         burst: megabytes that may pass at once after an idle period (a token bucket).
     """
 
@@ -151,7 +143,7 @@ class QueuedLink:
         self._tokens, self._at = burst, 0.0
 
     def send(self, megabytes: float, *, episodes: int = 1) -> Callable[[Resume], None]:
-        """What a process yields to send so many megabytes, in so many episodes."""
+        """The wait of a process that sends a number of megabytes in a number of episodes."""
         chunks = self._costs.write_chunks * episodes
         return lambda resume: self._begin(chunks, megabytes / chunks, resume)
 
@@ -163,7 +155,7 @@ class QueuedLink:
             self._serve()
 
     def _serve(self) -> None:
-        """Lets the first chunk pass."""
+        """Passes the first chunk."""
         chunks, megabytes, resume = self._waiting.popleft()
         at_once = min(self._tokens, megabytes)
         self._tokens -= at_once
@@ -183,13 +175,13 @@ class QueuedLink:
 
 
 class CallbackThreads:
-    """The threads of a process's Reverb client, which notice what arrives while they sleep only when they wake up."""
+    """The threads of a process's Reverb client, which, while asleep, notice events only when they wake up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._event = clock, 0.0
 
     def write(self, seconds: float, send: Callable[[Resume], None]) -> Process:
-        """A write that takes so long besides its transfer; its confirmation waits until the threads are awake."""
+        """A write with a duration besides its transfer; its confirmation waits until the threads are awake."""
         phase = (self._clock.now - self._event) % (IDLE_SECONDS + SLEEP_SECONDS)
         awake = self._clock.now + (IDLE_SECONDS + SLEEP_SECONDS - phase if phase >= IDLE_SECONDS else 0.0)
         yield seconds
@@ -214,7 +206,7 @@ class Signal:
             resume()
 
     def reaches(self, value: int) -> Callable[[Resume], None]:
-        """What a process yields to wait until it is at least `value`."""
+        """The wait of a process until the number is at least `value`."""
 
         def wait(resume: Resume) -> None:
             if self.value >= value:
@@ -226,14 +218,14 @@ class Signal:
 
 
 class Store:
-    """A learner's root, or a cache: its newest version, and its link to readers."""
+    """A learner's root, or a cache, with its newest version and its link to readers."""
 
     def __init__(self, clock: Clock, megabits: float, costs: TransferCosts) -> None:
         self.version = Signal()
         self._link = SharedLink(clock, megabits, goodput=costs.read_goodput)
 
     def read(self, megabytes: float) -> Callable[[Resume], None]:
-        """What a process yields to read the newest model once."""
+        """The wait of a process that reads the newest model once."""
         return self._link.send(megabytes)
 
     def follow(self, parent: Store, megabytes: float) -> Process:

@@ -1,6 +1,4 @@
-"""`macro-placement export`: a placement in the forms that other tools read."""
-
-from __future__ import annotations
+"""`macro-placement export`: writes a placement in the formats of other tools."""
 
 import dataclasses
 from pathlib import Path
@@ -37,19 +35,19 @@ class ExportConfig(GivenPlacement, OutputSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        export_format(self.format)  # raises DesignError if it is unknown
+        export_format(self.format)  # This raises DesignError if it is unknown.
 
 
 def export(config: ExportConfig, console: Console) -> None:
     """Writes a placement in the requested format.
 
-    Raises DesignError where the design or the placement cannot be read, the design was not imported from files of the
+    Raises DesignError if the design or the placement cannot be read, the design was not imported from files of the
     format, or the file exists.
     """
     out = Path(config.out)
     check_output_file("out", out)
     if out.exists() and not config.force:
-        raise DesignError(f"out={out}: exists; give another name, or --force")
+        raise DesignError(f"out={out}: already exists; give another name or --force")
     folder = find(config.design).parent
     design = load(config.design)
     placement = _placement(config, design)
@@ -66,18 +64,20 @@ def export(config: ExportConfig, console: Console) -> None:
 def _placement(config: ExportConfig, design: Design) -> Placement:
     if config.placement is None:
         if not has_macro_places(design):
-            raise DesignError(f"placement: the macros of {design.name} have no locations yet; give a .plc or .def file")
+            raise DesignError(f"placement: the macros of {design.name} are unplaced; give a .plc or .def file")
         return design.initial
     check_placement_file("placement", config.placement)
     return read_file(config.placement, config.design, design)[0]
 
 
 def _faults(design: Design, placement: Placement) -> list[str]:
-    """Notes on what is not legal."""
+    """Notes on illegally placed macros."""
     found = legality(design, placement)
     notes = [f"{found.overlaps} pairs of macros overlap"] if found.overlaps else []
-    notes += [f"{found.outside} macros are outside of the core"] if found.outside else []
+    notes += [f"{found.outside} macros are outside the core"] if found.outside else []
     broken = {name.replace("_", " "): count for name, count in violations(design, placement)._asdict().items() if count}
     if broken:
-        notes.append("constraints are broken: " + ", ".join(f"{name} {count} times" for name, count in broken.items()))
+        notes.append(
+            "constraints are violated: " + ", ".join(f"{name} {count} times" for name, count in broken.items())
+        )
     return notes

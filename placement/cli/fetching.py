@@ -1,6 +1,4 @@
-"""`macro-placement fetch`: public designs that the project does not ship."""
-
-from __future__ import annotations
+"""`macro-placement fetch`: downloads public designs that the project does not ship."""
 
 import dataclasses
 import shlex
@@ -17,10 +15,10 @@ class FetchConfig:
     """Settings of `fetch`.
 
     Attributes:
-        name: the design; null: list those that there are
-        out: the folder for its files; null: where commands find the design by its name
-        source: the address of a copy of the MacroPlacement repository's files: http, https or file; {ref} in it becomes
-            a branch or commit
+        name: the design; null: list all designs
+        out: folder for the files; null: where commands find the design by name
+        source: address of a copy of the MacroPlacement repository's files (http, https or file); {ref} in it is
+            replaced by a branch or commit
     """
 
     name: str | None = None
@@ -29,7 +27,7 @@ class FetchConfig:
 
 
 def fetch_design(config: FetchConfig, console: Console) -> None:
-    """Downloads a public design, or lists all; says what to do with it."""
+    """Downloads a public design and prints how to use it, or lists all."""
     if config.name is None:
         for name, design in PUBLIC_DESIGNS.items():
             _say(console, f"{name:<18} {design.size / 1e6:5.1f} MB  {design.about}")

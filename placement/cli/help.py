@@ -1,6 +1,4 @@
-"""What `--help` prints, made from the dataclasses: they hold every setting with its default and its meaning."""
-
-from __future__ import annotations
+"""Builds the text of `--help` from the dataclasses, which contain every setting with its default and its meaning."""
 
 import dataclasses
 import inspect
@@ -16,7 +14,7 @@ WIDTH = 110
 
 
 class Setting(NamedTuple):
-    """A setting as users see it: its dotted key, its default, its meaning, and the dataclass that declares it."""
+    """A setting for users: its dotted key, its default, its meaning, and the dataclass that declares it."""
 
     key: str
     default: str
@@ -25,7 +23,7 @@ class Setting(NamedTuple):
 
 
 def command_help(title: str, summary: str, cls: type, words: Sequence[str] = ()) -> str:
-    """What a command does, how it is called, and its settings."""
+    """The help of a command: its purpose, its usage, and its settings."""
     usage = " ".join([title, *(f"[{word.upper()}]" for word in words), "[key=value | --key value …]"])
     return "\n".join(
         [f"usage: {usage}", "", summary, "", "Settings, their defaults and meanings:", *lines(listed(cls))]
@@ -33,7 +31,7 @@ def command_help(title: str, summary: str, cls: type, words: Sequence[str] = ())
 
 
 def lines(found: Sequence[Setting]) -> list[str]:
-    """A paragraph for each setting."""
+    """One paragraph per setting."""
     texts = []
     for one in found:
         texts.append(f"  --{one.key.replace('_', '-')} {one.default}")
@@ -42,10 +40,10 @@ def lines(found: Sequence[Setting]) -> list[str]:
 
 
 def listed(cls: type, at: str = "", defaults: Mapping[str, Any] = {}) -> list[Setting]:
-    """All settings of a config dataclass; those of its nested groups have dotted keys, but for the group's `name`.
+    """All settings of a config dataclass; those of its nested groups have dotted keys, except the group's `name`.
 
-    Keys begin with `at`; `defaults` is what the command sets for required settings. Raises ValueError where the
-    docstrings do not say what a setting means.
+    Keys begin with `at`; `defaults` are the command's values of required settings. Raises ValueError if the docstrings
+    do not explain a setting.
     """
     found: list[Setting] = []
     hints = typing.get_type_hints(cls)
@@ -60,7 +58,7 @@ def listed(cls: type, at: str = "", defaults: Mapping[str, Any] = {}) -> list[Se
 
 
 def _meaning(cls: type, name: str) -> tuple[type, str]:
-    """The class that declares a setting, and what the docstrings of it or of a class below say of the setting."""
+    """The class that declares a setting, and the setting's text in the docstrings of it or of a class below."""
     bases = [base for base in cls.__mro__ if name in inspect.get_annotations(base)]
     for base in cls.__mro__:
         attributes = inspect.cleandoc(base.__doc__ or "")

@@ -1,6 +1,4 @@
-"""`macro-placement import`: from a chip's files to a design folder."""
-
-from __future__ import annotations
+"""`macro-placement import`: converts a chip's files to a design folder."""
 
 import contextlib
 import dataclasses
@@ -30,22 +28,21 @@ class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: µm that macros keep free, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
-            right, top, turned with the macro), or mem*=5,3 for some, by name or master
-        halo_pins: keep halos only on the sides of a macro that its pins are nearest to
-        blockage: rectangles without macros, besides those of the files: x_low,y_low,x_high,y_high
-        region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
-        fence: a region without other macros
-        port_keepout: µm between macros and ports
-        channel: least µm between macros, and between macros and the core's edge, unless they abut: 12, or 12,10
-            (across, up); 0: any distance is allowed; null: as the power straps in the files need it
+        halo: margins of macros in µm, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
+            right, top, in orientation N), or mem*=5,3 for some macros, by name or master
+        halo_pins: keep halos only on the sides of a macro nearest to its pins
+        blockage: rectangles without macros, in addition to those of the files: x_low,y_low,x_high,y_high
+        region: rectangles that contain certain macros: NAME:MACROS:x_low,y_low,x_high,y_high
+        fence: region that excludes other macros, in the same form
+        port_keepout: minimum distance between macros and ports, in µm
+        channel: minimum gap in µm between macros, and between macros and the core's edge, unless they abut: 12, or
+            12,10 (across, up); 0: no rule; null: derived from the power straps in the files
         snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
         any_orientation: allow all orientations, whatever the LEF files say
-        array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm; by
-            default their halos)
-        banks: macros of one master whose names differ only in their last number (ram_0, ram_1, …) form a block
-        array_order: order of the macros in a block: places (their positions in the files, or where wires pull them) or
-            names
+        array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
+            default gap: the halos)
+        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) to a block
+        array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
     halo: tuple[Text, ...] = ()
@@ -63,7 +60,7 @@ class ConstraintOptions(Settings):
 
     @property
     def constraints(self) -> ConstraintSettings:
-        """The constraints beside those of the files; raises ConfigError for an option of another form."""
+        """The constraints in addition to those of the files; raises ConfigError for a malformed option."""
         of_all = [value for value in self.halo if "=" not in value]
         if len(of_all) > 1:
             raise ConfigError(
@@ -92,13 +89,13 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     Attributes:
         out: design folder to write
         name: name of the design; null: as in the files
-        free_macros: macros that the files fix are movable
+        free_macros: treat macros that are fixed in the files as movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
-        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and those of each that macros block
-        clusters: target number of soft macros, besides one for each macro and each gcell's ports
-        positions: also cluster cells by their positions; if the files give none, cells and macros are placed together
-            first
+        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and how many of each macros block
+        clusters: target number of soft macros, not counting those next to macros and ports
+        positions: cluster cells by position, too; if the files give no positions, first place cells and macros
+            together
     """
 
     out: str
@@ -113,7 +110,7 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     def __post_init__(self) -> None:
         super().__post_init__()
         ChipFiles.__post_init__(self)
-        _ = self.settings  # raises DesignError or ConfigError if an option is wrong
+        _ = self.settings  # This raises DesignError or ConfigError if an option is wrong.
 
     @property
     def settings(self) -> ImportSettings:
@@ -130,8 +127,8 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and prints what is in it; raises DesignError."""
-    # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
+    """Reads a chip, clusters its cells, writes the design folder and prints its content; raises DesignError."""
+    # Imported late, since JAX and Matplotlib take seconds, and a wrong setting should not wait for them.
     from placement.flat.global_placement import place_before_clustering
     from placement.report import style
     from placement.report.describe import import_table, notice_lines, plot_floorplan
@@ -155,7 +152,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
 
 
 class Phases:
-    """Prints how long each stage of the work took, and the current one while it runs."""
+    """Prints the duration of each stage of the work, and the current stage while it runs."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -170,7 +167,7 @@ class Phases:
 
 
 def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:
-    """The numbers in a list with commas; how many there may be is in `counts`."""
+    """The numbers in a list with commas; `counts` are the allowed lengths."""
     try:
         values = [float(word) for word in text.split(",")]
     except ValueError:
@@ -188,7 +185,7 @@ def _sides(what: str, text: str) -> tuple[float, float]:
 
 
 def _halo(what: str, text: str) -> tuple[float, ...]:
-    """Across and up, or left, bottom, right and top."""
+    """Parses a halo: across and up, or left, bottom, right and top."""
     sides = _numbers(what, text, (1, 2, 4), "1, 2 (across, up) or 4 numbers (left, bottom, right, top) with commas,")
     if not all(0 <= side < math.inf for side in sides):
         raise ConfigError(f"{what}={text}: must be at least 0 µm, and finite")

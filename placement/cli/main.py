@@ -1,9 +1,7 @@
-"""The command `macro-placement`: its commands, how they are called, and how they end.
+"""The command `macro-placement`: its commands, their calls, and their exit statuses.
 
 A user's mistake ends with one line on stderr and exit status 2, without a traceback.
 """
-
-from __future__ import annotations
 
 import difflib
 import importlib
@@ -22,25 +20,19 @@ from placement.cli.options import MISTAKES, UsageError, settings
 from placement.config import build
 from placement.report.placement_metrics import Metrics, json_line
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as shells have it."""
-PLAIN_WIDTH = 120
-"""The least width of tables in characters where the output is not a terminal."""
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in shells
+PLAIN_WIDTH = 120  # minimum width of tables, in characters, if the output is not a terminal
 
 
 class Command(NamedTuple):
-    """One command of `macro-placement`; its name is one word, or two.
-
-    Attributes:
-        place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
-            and a console, and returns Metrics if it measures a placement. The function of `train` takes the arguments.
-        words: the settings that arguments without a key give, in their order.
-    """
+    """One command of `macro-placement`; its name is one word, or two."""
 
     name: str
+    # `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings, and a
+    # console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
     place: str
     about: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the settings that arguments without a key set, in their order
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -57,28 +49,26 @@ _COMMANDS = (
     Command("train", "cli.train:main", "Train a policy on one or more designs; -m sweeps.", ("design",)),
     Command("evaluate", "evaluation.placements:evaluate_placement", "Measure a placement.", _PLACED),
     Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
-    Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
-    Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
-    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes of a policy or of searches.", ("design",)),
+    Command("search", "evaluation.searching:evaluate_search", "Place macros by simulated annealing.", _PLACED),
+    Command("legalise", "evaluation.searching:evaluate_legalised", "Legalise with little displacement.", _PLACED),
+    Command("dataset", "evaluation.datasets:write_dataset", "Write episodes from a policy or searches.", ("design",)),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
-    Command("benchmark rescore", "benchmark.command:rescore", "Check results of a benchmark again.", ("results",)),
-    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard's page.", ("results",)),
-    Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
+    Command("benchmark rescore", "benchmark.command:rescore", "Verify the results of a benchmark.", ("results",)),
+    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard page.", ("results",)),
+    Command("import", "cli.import_command:import_chip", "Create a design from LEF and DEF, Bookshelf, or protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
-    Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),
+    Command("view", "cli.viewing:view", "View and edit placements in the browser.", _PLACED),
     Command(
-        "generate clustered", "cli.netlists:generate_clustered", "Generate memories in banks and clusters.", ("out",)
+        "generate clustered", "cli.netlists:generate_clustered", "Generate banks of memories and clusters.", ("out",)
     ),
     Command("generate flat", "cli.netlists:generate_flat", "Generate standard cells and macros.", ("out",)),
-    Command(
-        "generate planted", "cli.netlists:generate_planted", "Generate macros of known least wirelength.", ("out",)
-    ),
+    Command("generate planted", "cli.netlists:generate_planted", "Generate a known minimum wirelength.", ("out",)),
     Command(
         "generate shipped", "cli.netlists:generate_shipped", "Generate the built-in designs, bit for bit.", ("out",)
     ),
-    Command("plan", "cli.train:plan", "Find how many model caches and replay shards a run needs, by simulation."),
+    Command("plan", "cli.train:plan", "Compute how many model caches and replay shards a run needs, by simulation."),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}
 
@@ -101,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"macro-placement {group[0] if group else 'COMMAND'} --help lists the settings of a command.")
         return 0 if wants_help else 2
     near = difflib.get_close_matches(words[0], [*COMMANDS, "generate"], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+    hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"
     return _reported("macro-placement", f"there is no command {words[0]!r}; {hint}")
 
 
@@ -117,7 +107,7 @@ def execute(command: Command, arguments: Sequence[str]) -> int:
             _call(command, arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit as end:  # the table of a sweep whose jobs failed
+    except SystemExit as end:  # The job table of a sweep has failures.
         return int(end.code or 0)
     except UsageError as error:
         return _reported(title, str(error), error.status)
@@ -138,7 +128,7 @@ def _call(command: Command, arguments: Sequence[str]) -> None:
 
 
 def _message(error: Exception, command: Command) -> str:
-    """An error in one line; keys have the groups that the command has."""
+    """An error in one line; its keys have the command's groups."""
     text = " ".join(str(error).split())
     if command.name == "train":
         return text
@@ -147,11 +137,11 @@ def _message(error: Exception, command: Command) -> str:
 
 
 def say(text: str) -> None:
-    """Prints text; a reader that leaves early, as `head` does, ends it quietly."""
+    """Prints text; ends quietly if a reader leaves early, as `head` does."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends.
 
 
 def _reported(title: str, message: str, status: int = 2) -> int:

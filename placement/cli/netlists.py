@@ -1,7 +1,5 @@
 """The commands that describe designs or generate them: `describe`, `generate`."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any
 from rich.console import Console
 
 from placement.config import ConfigError, DesignSettings, OutputSettings, Seeded
-from placement.netlist.files import check_output_file
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
 from placement.netlist.generators.planted import planted
@@ -20,20 +17,8 @@ from placement.netlist.importing import ImportSettings, import_flat, write_desig
 from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
-"""A design of `generate flat` by default."""
-MULTI_PIN_NETS = 30
-"""Nets of more than two pins in a design of `generate planted`."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DescribeConfig(DesignSettings):
-    """Settings of `describe`.
-
-    Attributes:
-        plot: draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
-    """
-
-    plot: str | None = None
+"""The defaults of `generate flat`."""
+MULTI_PIN_NETS = 30  # number of nets with more than two pins in a design of `generate planted`
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,7 +77,7 @@ class FlatConfig(GeneratedDesign, Seeded):
             raise ConfigError(f"halo={self.halo}: must be at least 0 µm")
         if self.varied and self._given:
             given = ", ".join(f"{key}={value}" for key, value in self._given.items())
-            raise ConfigError(f"varied=true: draws these itself with the seed: {given}; leave out one or the other")
+            raise ConfigError(f"varied=true: draws these settings from the seed: {given}; give only one of the two")
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -126,20 +111,13 @@ class PlantedConfig(GeneratedDesign, Seeded):
     rows: int = 8
 
 
-def describe(config: DescribeConfig, console: Console) -> None:
-    """Prints a design's statistics, and draws them if requested."""
-    # late: Matplotlib takes a second to import
-    from placement.report.describe import check_plot, plot, print_description
+def describe(config: DesignSettings, console: Console) -> None:
+    """Prints a design's statistics."""
+    # Imported late, since Matplotlib takes a second.
+    from placement.report.describe import print_description
 
-    if config.plot:
-        check_output_file("plot", config.plot)
-        check_plot(config.plot)
     assert config.design is not None
-    design = load(config.design, config.initial)
-    print_description(design)
-    if config.plot:
-        plot(design, Path(config.plot))
-        console.print(f"plot: {config.plot}", soft_wrap=True)
+    print_description(load(config.design, config.initial))
 
 
 def generate_shipped(config: GeneratedDesign, console: Console) -> None:
@@ -160,8 +138,8 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 
 
 def generate_flat(config: FlatConfig, console: Console) -> None:
-    """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
-    # late: JAX takes seconds to import
+    """Writes a design of standard cells and macros: the flat netlist, and the design imported from it."""
+    # Imported late, since JAX takes seconds.
     from placement.flat.global_placement import place_before_clustering
 
     check_design_folder(config.out, force=config.force)
@@ -176,7 +154,7 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
 
 
 def generate_planted(config: PlantedConfig, console: Console) -> None:
-    """Writes a design of known least wirelength."""
+    """Writes a design of known minimum wirelength."""
     check_design_folder(config.out, force=config.force)
     solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
@@ -191,5 +169,5 @@ def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
 
 
 def _name(config: GeneratedDesign) -> str:
-    """Of the design: the last component of its folder's path."""
+    """The name of the design, which is the last component of its folder's path."""
     return Path(config.out).resolve().name

@@ -1,6 +1,4 @@
-"""The command line's words: `key=value`, `--key value` and `--key=value` set a setting, for every command alike."""
-
-from __future__ import annotations
+"""The arguments of every command: `key=value`, `--key value` and `--key=value` set a setting."""
 
 import dataclasses
 import difflib
@@ -19,12 +17,11 @@ import yaml  # type: ignore[import-untyped]
 from placement.config import ConfigError, Text
 from placement.netlist.errors import DesignError
 
-LIKENESS = 0.75
-"""The least similarity of a key's last component to the one that is suggested; 1: equal."""
+LIKENESS = 0.75  # minimum similarity of a key's last component to a suggested one; 1 means equal
 _PLAIN = re.compile(r"[\w./+~-]+")
-# What Hydra's grammar does not take in a text without quotes.
+# Characters that Hydra's grammar rejects in a text without quotes.
 _NEEDS_QUOTES = re.compile(r"[^\x00-\x7f]|[()\[\]{}#'&=,]")
-# What Hydra's grammar takes for something other than text.
+# Texts that Hydra's grammar interprets as something else.
 _NO_TEXT = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(nan|inf)|true|false|null|~.*", re.IGNORECASE)
 
 
@@ -41,7 +38,7 @@ MISTAKES = (ConfigError, DesignError, OSError)
 
 
 class Option(NamedTuple):
-    """A setting that the command line gives: its dotted key, its text, and whether it came as `key=text`."""
+    """A setting on the command line: its dotted key, its text, and whether it has the form `key=text`."""
 
     key: str
     text: str
@@ -60,17 +57,16 @@ def setting_types(cls: type, at: str = "") -> dict[str, Any]:
 
 
 def shown(key: str) -> str:
-    """A key as users write it; a field whose name would be a word of Python ends in `_`."""
+    """A key as users write it; a field whose name would be a Python keyword ends in `_`."""
     return key.removesuffix("_")
 
 
 def read_options(arguments: Sequence[str], known: Mapping[str, Any], words: Sequence[str] = ()) -> Iterator[Option]:
-    """The settings that arguments give, in their order.
+    """The settings that arguments set, in their order.
 
-    An option of a list may have several values and may come several times; one that is true or false needs no value.
-    `known` are the types of `setting_types`, `words` the settings that arguments without a key give, in their order; a
-    list takes all that are left. Raises UsageError where a key is unknown, an option has no value, or there are too
-    many words.
+    An option of a list may have several values and may occur several times; a Boolean option needs no value. `known`
+    are the types of `setting_types`, `words` the settings that arguments without a key set, in their order; a list
+    takes all that are left. Raises UsageError if a key is unknown, an option has no value, or there are too many words.
     """
     rest, places = deque(arguments), deque(words)
     while rest:
@@ -97,7 +93,7 @@ def read_options(arguments: Sequence[str], known: Mapping[str, Any], words: Sequ
 
 
 def settings(arguments: Sequence[str], cls: type, words: Sequence[str] = ()) -> dict[str, Any]:
-    """The nested values that arguments give for a config dataclass; arguments and errors as of `read_options`."""
+    """The nested values that arguments set for a config dataclass; raises the errors of `read_options`."""
     known, values = setting_types(cls), dict[str, Any]()
     for option in read_options(arguments, known, words):
         key = f"{option.key}.name" if f"{option.key}.name" in known else option.key
@@ -115,9 +111,9 @@ def settings(arguments: Sequence[str], cls: type, words: Sequence[str] = ()) -> 
 def hydra_words(
     arguments: Sequence[str], cls: type, groups: Mapping[str, Sequence[str]], words: Sequence[str] = ()
 ) -> list[str]:
-    """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options stay.
+    """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options remain.
 
-    `groups` are the options of each group that has files of its own; UsageError also where a group has no such option.
+    `groups` are the options of each group with files of its own; raises UsageError also if a group has no such option.
     """
     known, result, own = setting_types(cls), list[str](), list[str]()
     types_of = {**known, **dict.fromkeys(groups, str)}
@@ -153,14 +149,14 @@ def is_list(hint: Any) -> bool:
 
 
 def quoted(value: str, *, is_text: bool = False) -> str:
-    """`value` in quotes where Hydra's grammar needs them; with `is_text` also what Hydra takes for a number or null."""
+    """`value` in quotes if Hydra's grammar needs them; with `is_text` also if Hydra reads it as a number or null."""
     if _PLAIN.fullmatch(value) and not (is_text and _NO_TEXT.fullmatch(value) and value != "null"):
         return value
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def nearest(key: str, known: Sequence[str]) -> str | None:
-    """The known dotted key whose last component is like that of `key`, or None; groups before it only break ties."""
+    """The known dotted key with a last component similar to that of `key`, or None; groups only break ties."""
     names = {name.rpartition(".")[2] for name in known}
     alike = difflib.get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=LIKENESS)
     candidates = [name for name in known if name.rpartition(".")[2] in alike]
@@ -168,7 +164,7 @@ def nearest(key: str, known: Sequence[str]) -> str | None:
 
 
 def _known(key: str, known: Mapping[str, Any]) -> str:
-    """The setting that a key of the command line means."""
+    """The setting that a key on the command line refers to."""
     name = _name(key)
     if name in known:
         return name
@@ -184,7 +180,7 @@ def _begins(word: str, known: Mapping[str, Any]) -> bool:
 
 
 def _name(key: str) -> str:
-    """The name of the field that a key would mean."""
+    """The name of the field that a key would refer to."""
     name = key.replace("-", "_")
     return f"{name}_" if keyword.iskeyword(name) else name
 
@@ -199,7 +195,7 @@ def _bare(hint: Any) -> Any:
 
 
 def _value(hint: Any, text: str, key: str) -> Any:
-    """The value that `text` means for an annotated type; other text stays text, which `build` rejects."""
+    """Converts `text` to an annotated type; other text remains text, which `build` rejects."""
     bare = _bare(hint)
     if text == "null" and (bare is not hint and type(None) in typing.get_args(hint)):
         return None
@@ -216,7 +212,7 @@ def _value(hint: Any, text: str, key: str) -> Any:
 
 
 def _items(hint: Any, text: str, key: str) -> list[Any]:
-    """The items of a list: `a,b` or `[a, b]`, of lists `[[1, 2], [3, 4]]`."""
+    """The items of a list, `a,b` or `[a, b]`, or of lists, `[[1, 2], [3, 4]]`."""
     if hint in (str, Text, str | os.PathLike[str]) and "," in text and os.path.exists(text):
         return [text]
     if not text.startswith("["):

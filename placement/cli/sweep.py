@@ -1,11 +1,9 @@
 """Hydra sweeps: each job has its own process and run folder; a table of all jobs ends the sweep.
 
 With any launcher of Hydra, a job starts the same command anew with the job's overrides, so that no job inherits
-another's memory, compilations or crash. It does so in the folder of the sweep's command, whatever folder the launcher's
-own processes are in. The same command resumes a sweep that was stopped: complete runs are not repeated.
+another's memory, compilations or crash. It does so in the folder of the sweep's command, regardless of the launcher's
+own folder. The same command resumes a stopped sweep without repeating complete runs.
 """
-
-from __future__ import annotations
 
 import csv
 import json
@@ -29,8 +27,8 @@ from placement.netlist.files import write_whole
 from placement.report.placement_metrics import make_table
 
 PROGRAM = (sys.executable, "-m", "placement", "train")
-STOP_SECONDS = 60.0  # an interrupted job may take this long to save its checkpoint
-PLAIN_WIDTH = 160  # characters of the table where the output is not a terminal
+STOP_SECONDS = 60.0  # time for an interrupted job to save its checkpoint
+PLAIN_WIDTH = 160  # characters of the table if the output is not a terminal
 
 
 def in_sweep() -> bool:
@@ -74,17 +72,17 @@ def _row(overrides: list[str], run_dir: str | Path, code: int) -> dict[str, Any]
     rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
     if rows:
         for name, column in (("best", "best_so_far"), ("mean", "cost_mean"), ("seconds", "seconds")):
-            # Empty where every episode was a dead end.
+            # It is empty if every episode was a dead end.
             row[name] = float(rows[-1][column]) if rows[-1][column] else None
         row["episodes"] = int(float(rows[-1]["episodes"]))
         found = Path(run_dir) / "best.json"
-        if found.exists():  # the evaluation at the end comes after the last line
+        if found.exists():  # The evaluation at the end comes after the last line.
             row["best"] = mean(one["cost"] for one in json.loads(found.read_text()).values())
     return row
 
 
 class SweepTable(Callback):
-    """Prints a line per job when a sweep has ended; ends with exit code 1 if any job failed."""
+    """Prints a line per job when a sweep has ended; exits with code 1 if any job failed."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Forgets the rows of an earlier sweep."""
@@ -104,7 +102,7 @@ class SweepTable(Callback):
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The sweep's jobs, a line each."""
+    """A table of the sweep's jobs, one line each."""
     cells = []
     for row in rows:
         job = " ".join(row["overrides"])

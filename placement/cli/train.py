@@ -1,4 +1,4 @@
-"""`macro-placement train`: one training run, or a sweep of them; and `plan`, what a large run needs.
+"""`macro-placement train`: one training run, or a sweep of them; and `plan`, the resources of a large run.
 
 Hydra composes the settings: the defaults of the dataclasses, a runtime and presets from configs/, and the command line.
 """
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
-FIRST = (
+FIRST = (  # the first settings of `--help`, beside `preset`
     *("design", "run_dir", "seed", "initial_policy", "env.cost", "ppo.iterations", "ppo.learning_rate", "runtime"),
     "runtime.minutes",
 )
-"""The settings that `--help` opens with, beside `preset`."""
 COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
 USAGE = """usage: macro-placement train [DESIGN] [key=value | --key value …]
 
@@ -79,14 +78,14 @@ def _help(*, is_whole: bool) -> str:
 
 
 def _run_hydra(words: list[str]) -> None:
-    """Lets Hydra compose the settings and train, once or for each job of a sweep."""
-    import hydra  # late: other commands do without it
+    """Composes the settings with Hydra and trains, once or for each job of a sweep."""
+    import hydra  # Imported late, since other commands do without it.
     from hydra.errors import HydraException, OverrideParseException
     from omegaconf.errors import OmegaConfBaseException
 
     public.store_defaults()
     before, is_full = sys.argv, os.environ.get(FULL_ERROR)
-    sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # else Hydra prints errors itself
+    sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # otherwise Hydra prints errors itself
     try:
         hydra.main(version_base="1.3", config_path=str(data_folder("configs")), config_name="config")(_task)()
     except _Failed as failed:
@@ -108,7 +107,7 @@ class _Failed(BaseException):
 
 
 def _task(settings: DictConfig) -> float:
-    """One training run, or one job of a sweep in a process of its own; returns the best cost."""
+    """One training run, or one job of a sweep in its own process; returns the best cost."""
     from omegaconf import OmegaConf
 
     from placement.cli import sweep
@@ -122,9 +121,9 @@ def _task(settings: DictConfig) -> float:
 
 
 def train(config: TrainConfig) -> float:
-    """Trains, draws the result and reports where it is; returns the best cost. Raises UsageError."""
+    """Trains, draws the result and prints its folder; returns the best cost. Raises UsageError."""
     run_folder.check_designs(config)
-    # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
+    # Imported late, since JAX takes seconds, and a wrong setting or name should not wait for it.
     from placement.replay.replay import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
     from placement.training.learner_loop import Diverged
@@ -154,7 +153,7 @@ def train(config: TrainConfig) -> float:
 
 
 def plan(config: PlanConfig, console: Console) -> None:
-    """Prints the smallest fleet that is enough, beside one without caches and with one shard."""
+    """Prints the smallest sufficient fleet, beside one without caches and with one shard."""
     bare = config.fleet(caches=0, shards=1)
     fleet, found = recommend(config)
     console.print(

@@ -1,7 +1,7 @@
 """`macro-placement view`: a window on placements; or, with `out`, steps replayed without one.
 
-The window's buttons run what a command runs, and show that command. What they need is imported when it is first used,
-for the window opens at once.
+The window's buttons run commands, and show them. Their modules are imported at the first use, so that the window opens
+at once.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ViewConfig(DesignSettings, OutputSettings):
     Attributes:
         placement: .plc or .def files to open, and a run folder to watch; none: the design's own placement
         checkpoint: run folder of the policy that places macros on request; null: the opened run folder
-        host: address to serve at; whoever has the printed address can change and save placements
-        port: port to serve at; 0: any free one
+        host: address to serve at; anyone who has the printed address can change and save placements
+        port: port to serve at; 0: any free port
         browser: open the browser; false: only print the address
         steps: file of steps to apply to the first placement
         out: .plc file: write the first placement with the steps applied, and open no window
@@ -72,14 +72,14 @@ class ViewConfig(DesignSettings, OutputSettings):
 def view(config: ViewConfig, console: Console) -> None:
     """Serves the window until Ctrl-C, or writes the replayed placement.
 
-    Raises ConfigError where the server's packages are not installed, and DesignError where the design, a placement or
-    the steps cannot be read, or the file exists.
+    Raises ConfigError if the server's packages are not installed, and DesignError if the design, a placement or the
+    steps cannot be read, or the file exists.
     """
     out = None if config.out is None else Path(config.out)
     if out is not None:
         check_output_file("out", out)
         if out.exists() and not config.force:
-            raise DesignError(f"out={out}: exists; give another name, or --force")
+            raise DesignError(f"out={out}: already exists; give another name or --force")
     design, sessions = open_sessions(config)
     if config.steps is not None:
         if not Path(config.steps).is_file():
@@ -96,7 +96,7 @@ def view(config: ViewConfig, console: Console) -> None:
     for session in sessions if config.steps is None else ():
         back = recovery.bring_back(session)
         if back:
-            console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
+            console.print(f"{session.name}: restored {back} unsaved steps of an earlier window; undo removes them")
     runs = [path for path in config.placement if is_run(path)]
     actions = view_actions(config.design, shown_cost(config), config.checkpoint or next(iter(runs), ""))
     watch = RunWatch(runs[0], design) if runs else None
@@ -111,10 +111,10 @@ def view(config: ViewConfig, console: Console) -> None:
 
 
 def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
-    """The design, and a session of each placement that the settings name."""
+    """Loads the design, and opens a session of each placement that the settings name."""
     runs = [path for path in config.placement if is_run(path)]
     if len(runs) > 1:
-        raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
+        raise DesignError(f"placement={runs[1]}: only one run folder can be opened; {runs[0]} is given, too")
     assert config.design is not None
     files: list[str | None] = [path for path in config.placement if path not in runs]
     first, *others = files or [None]
@@ -157,7 +157,7 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
 
 
 def _own_cells(path: Path) -> Cells | None:
-    """The standard cells where the files of the flat netlist have them; None if they have no positions."""
+    """The standard cells at their positions in the flat netlist's files; None if they have none."""
     flat = read_flat(path)
     return Cells.of(flat, flat.placement, "as the design's own files have them")
 
@@ -187,12 +187,12 @@ def _serve(window: Window, config: ViewConfig, console: Console) -> None:
         if config.browser:
             webbrowser.open(address)
 
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends well, and then raises it
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends cleanly, and then raises it.
         serve(window, listen(config.host, config.port), host=config.host, ready=ready)
 
 
 def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
-    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the policy by default."""
+    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the default policy."""
     named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
     usual = CostConfig(name=cost.name)
@@ -210,7 +210,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "refine",
             "Refine",
-            "anneals from here on the exact cost; the best found is kept",
+            "anneals this placement on the exact cost and keeps the best result",
             _refine,
             f"macro-placement search {where} time={{time}}{priced}",
             (SECONDS,),
@@ -219,14 +219,14 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "flip",
             "Flip",
-            "mirrors macros in place where that is cheaper",
+            "mirrors macros in place if that lowers the cost",
             _flip,
             f"macro-placement evaluate {where} flips=true{priced}",
         ),
         Action(
             "soft",
             "Place soft macros",
-            "places the soft macros anew around the hard ones",
+            "places the soft macros again around the hard macros",
             _place_soft,
             f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
         ),
@@ -247,7 +247,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
             Action(
                 "full",
                 "Full evaluation",
-                "places all standard cells around the macros and estimates their routing; changes nothing",
+                "places all standard cells around the macros and estimates their routing; moves no macro",
                 lambda task: _evaluate_fully(design, task),
                 f"macro-placement evaluate {where} full=true{priced}",
             )

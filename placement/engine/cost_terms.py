@@ -1,6 +1,6 @@
-"""Cost terms of the user's own, built as libraries apart from the engine, and rewards of the user's own in Python.
+"""User-defined cost terms, built as libraries separate from the engine, and user-defined rewards in Python.
 
-`python -m placement.engine.cost_terms` prints the folder of the header that they need. See
+`python -m placement.engine.cost_terms` prints the include folder of the header that cost terms need. See
 docs/how-to/own-cost-term.md and docs/how-to/own-reward.md.
 """
 
@@ -15,7 +15,7 @@ from placement.engine.costs import Costs
 from placement.netlist.design import Design, Placement
 
 VERSION = 1
-"""Of the interface between library and engine, as in the header."""
+"""Version of the interface between library and engine, as defined in the header."""
 _EXPORTED = "placement_cost_term_exported"
 
 
@@ -35,12 +35,12 @@ class _Exported(ctypes.Structure):
 
 
 def include_folder() -> Path:
-    """The folder of `placement_cost_term.hpp`."""
+    """Returns the folder that contains `placement_cost_term.hpp`."""
     return Path(__file__).parent / "include"
 
 
 def load_cost_term(given: str) -> CostTerm:
-    """The term that `given`, a library's path and its weight as ``path:weight``, names; raises ConfigError."""
+    """Loads the term given as ``path:weight``, the path of a library and the term's weight; raises ConfigError."""
     path, _, weight = given.rpartition(":")
     library = Path(path).resolve()
     try:
@@ -59,20 +59,20 @@ def load_cost_term(given: str) -> CostTerm:
 
 
 class Reward(Protocol):
-    """A reward of the user's own, in the style of Jumanji's `RewardFn`: the setting `env.reward` names it."""
+    """A user-defined reward in the style of Jumanji's `RewardFn`; the setting `env.reward` names it."""
 
     def __call__(self, costs: Costs, design: Design, placement: Placement) -> float:
-        """The reward of an episode that placed every macro; the higher, the better. Must be deterministic.
+        """Returns the reward of an episode that placed every macro; higher is better. Must be deterministic.
 
         Args:
             costs: exact costs of the placement.
-            design: as it was played.
-            placement: all nodes, soft macros included, µm.
+            design: the design that was played.
+            placement: positions of all nodes, soft macros included, in µm.
         """
 
 
 def load_reward(name: str) -> Reward | None:
-    """The function that `env.reward` names; None for `cost`. Raises ConfigError where there is none."""
+    """Returns the function that `env.reward` names, or None for `cost`. Raises ConfigError if none exists."""
     if name == "cost":
         return None
     reward = import_object(name, key="env.reward")

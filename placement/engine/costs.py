@@ -1,4 +1,4 @@
-"""The exact cost of a placement, also while its macros move, its maps, and whether it is legal and within constraints.
+"""Exact cost of a placement (full and incremental), its cost maps, its legality, and its constraint violations.
 
 Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 """
@@ -23,14 +23,14 @@ class Costs(NamedTuple):
     """The cost of a placement.
 
     Attributes:
-        wirelength: µm, half-perimeters of all nets, weighted.
+        wirelength: sum of the weighted half-perimeters of all nets, in µm.
         wirelength_cost: wirelength / ((canvas width + height) · summed net weights).
-        density_cost: half the mean density of the densest tenth of the gcells. Of the chip cost: µm of wire that cells
-            add where they must make way, over what wirelength_cost is over.
-        congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
-            beyond 70% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
-        total: the weighted sum of the three, and of the tidiness (docs/explanation/tidiness.md) where it has a weight;
-            it is what is minimised.
+        density_cost: half the mean density of the densest tenth of the gcells. Chip cost: µm of wire that displaced
+            cells add, with the denominator of wirelength_cost.
+        congestion_cost: mean of the busiest twentieth of both congestion maps together. Chip cost: µm of wire beyond
+            70% of the tracks that macros leave, with the same denominator (docs/explanation/chip-cost.md).
+        total: the weighted sum of the three and, if its weight is not 0, of tidiness (docs/explanation/tidiness.md);
+            this is the quantity that is minimised.
 
     Example:
         >>> costs = placement.cost(placement.load("toy6"), cost="proxy")
@@ -46,18 +46,18 @@ class Costs(NamedTuple):
 
 
 DEFAULT_WEIGHTS = CostConfig().weights()
-"""The default cost of everything that computes one: the chip cost."""
+"""Weights of the chip cost, the default wherever a cost is computed."""
 PROXY_WEIGHTS = CostConfig(name="proxy").weights()
-"""The published proxy cost with its published weights."""
+"""Weights of the published proxy cost."""
 
 
 class CostMaps(NamedTuple):
-    """Where the cost comes from, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing
-    demand over capacity in each direction, macro blockage included.
+    """Maps behind the cost, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing demand
+    over capacity in each direction, macro blockage included.
 
-    Of the chip cost, what exceeds 1 is the overflow that it charges: `density` is the area of cells and of hard macros
-    with the clearance around them (at most 1) over that of a bin, several bins for each gcell; `horizontal` and
-    `vertical` are the wire and the tracks that macros take, over 70% of the tracks.
+    Of the chip cost, values above 1 are the overflow that it charges: `density` is the area of cells and of hard macros
+    with the clearance around them (at most 1) over that of a bin, several bins per gcell; `horizontal` and `vertical`
+    are the wire and the tracks that macros take, over 70% of the tracks.
     """
 
     density: np.ndarray
@@ -66,11 +66,11 @@ class CostMaps(NamedTuple):
 
 
 class Legality(NamedTuple):
-    """How far a placement is from legal.
+    """Violations of legality in a placement.
 
     Attributes:
         overlaps: pairs of hard macros that overlap by more than the canvas's threshold in both directions.
-        outside: hard macros that reach beyond the canvas edge.
+        outside: hard macros that extend beyond the canvas edge.
     """
 
     overlaps: int
@@ -78,16 +78,16 @@ class Legality(NamedTuple):
 
 
 class Violations(NamedTuple):
-    """How often a placement breaks the design's constraints; fixed macros count, too.
+    """Numbers of violations of the design's constraints; fixed macros count, too.
 
     Attributes:
-        halos: pairs of hard macros that are closer than their halos let them, without overlapping.
+        halos: pairs of hard macros that are closer than their halos allow, without overlapping.
         blockages: hard macros on a placement blockage.
-        regions: hard macros that are not wholly inside their region, or are in another one's exclusive region.
+        regions: hard macros that are not entirely inside their region, or are in an exclusive region of others.
         orientations: hard macros in an orientation that is not allowed.
         grid: hard macros whose lower left corner is not on the snapping grid.
-        port_keepout: hard macros too near to a port.
-        channels: pairs of hard macros, and hard macros at an edge, with a gap that is narrower than a channel.
+        port_keepout: hard macros too close to a port.
+        channels: pairs of hard macros, and hard macros at an edge, with a gap narrower than a channel.
     """
 
     halos: int = 0
@@ -103,7 +103,7 @@ _THREAD = threading.local()
 
 
 def _evaluator(design: Design) -> _native.CostEvaluator:
-    """This thread's evaluator of `design`, cached for as long as `design` lives."""
+    """Returns this thread's evaluator of `design`, cached during the lifetime of `design`."""
     if not hasattr(_THREAD, "evaluators"):
         _THREAD.evaluators = weakref.WeakKeyDictionary()
     evaluator = _THREAD.evaluators.get(design)
@@ -115,34 +115,34 @@ def _evaluator(design: Design) -> _native.CostEvaluator:
 def compute_costs(
     design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS
 ) -> Costs:
-    """The exact cost of `placement` (None: the design's own); `weights.name` says which cost.
+    """Returns the exact cost of `placement` (None: the design's own); `weights.name` is the name of the cost.
 
     Raises:
-        DesignError: a node has no position, or the placement has another number of nodes.
+        DesignError: a node has no position, or the number of nodes differs.
     """
     placement = checked_placement(design, placement)
     return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, tuple(weights)))
 
 
 def proxy_cost(design: Design, placement: Placement | None = None) -> Costs:
-    """The published proxy cost with its published weights; see `compute_costs`."""
+    """Returns the published proxy cost with its published weights; see `compute_costs`."""
     return compute_costs(design, placement, weights=PROXY_WEIGHTS)
 
 
 def cost(design: Design, placement: Placement | None = None, *, cost: str | CostWeights = "chip") -> Costs:
-    """The exact cost of a placement.
+    """Returns the exact cost of a placement.
 
     Args:
-        design: as `load` returns it.
-        placement: None: the design's own.
-        cost: "chip" (the default of every command) or "proxy" (the published one), or weights of your own.
+        design: a design as returned by `load`.
+        placement: the placement; None: the design's own.
+        cost: "chip" (the default of every command), "proxy" (the published cost), or custom weights.
 
     Example:
         >>> round(placement.cost(placement.load("toy6"), cost="proxy").total, 6)
         0.866667
 
     Raises:
-        DesignError: a node has no position, or the placement has another number of nodes.
+        DesignError: a node has no position, or the number of nodes differs.
         ConfigError: there is no such cost.
     """
     weights = CostConfig(name=cost).weights() if isinstance(cost, str) else cost
@@ -150,20 +150,20 @@ def cost(design: Design, placement: Placement | None = None, *, cost: str | Cost
 
 
 def costs_object(costs: Costs, weights: CostWeights) -> dict[str, Any]:
-    """What JSON files hold: the cost's name, its total as `cost`, then wirelength (µm) and the three components."""
+    """Returns the cost as in JSON files: its name, its total as `cost`, wirelength (µm) and the three components."""
     described = costs._asdict()
     return {"cost_name": weights.name, "cost": described.pop("total"), **described}
 
 
 def cost_maps(design: Design, placement: Placement | None = None, *, weights: CostWeights = PROXY_WEIGHTS) -> CostMaps:
-    """The density and congestion maps of the cost that `weights` name; arguments and errors as for `compute_costs`."""
+    """Returns density and congestion maps of the cost `weights.name`; arguments and errors as for `compute_costs`."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
     evaluator.evaluate(placement.x, placement.y, placement.orientation, tuple(weights))
     if weights.name == "chip":
         canvas = design.canvas
         cells, horizontal, vertical = evaluator.chip_overflow()
-        per_track = _native.USABLE_TRACKS * canvas.cell_width * canvas.cell_height  # µm of wire in a gcell
+        per_track = _native.USABLE_TRACKS * canvas.cell_width * canvas.cell_height  # µm of wire per gcell
         across, up = per_track * canvas.routes_horizontal, per_track * canvas.routes_vertical
         return CostMaps(1 + cells, 1 + horizontal.T / across, 1 + vertical / up)
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
@@ -172,13 +172,13 @@ def cost_maps(design: Design, placement: Placement | None = None, *, weights: Co
 
 
 def legality(design: Design, placement: Placement | None = None) -> Legality:
-    """How many hard macros overlap or are outside (None: in the design's own placement); raises DesignError."""
+    """Counts overlapping and outside hard macros (None: of the design's own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
 
 
 def violations(design: Design, placement: Placement | None = None) -> Violations:
-    """How often the design's constraints are broken (None: by its own placement); raises DesignError."""
+    """Counts the violations of the design's constraints (None: by its own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Violations(
         *_native.check_constraints(native_design(design), placement.x, placement.y, placement.orientation)
@@ -186,7 +186,7 @@ def violations(design: Design, placement: Placement | None = None) -> Violations
 
 
 def checked_placement(design: Design, placement: Placement | None) -> Placement:
-    """`placement`, or the design's own; raises DesignError when it is not a whole placement of `design`."""
+    """Returns `placement` or the design's own; raises DesignError unless it is a whole placement of `design`."""
     placement = design.initial if placement is None else placement
     if len(placement.x) != design.netlist.num_nodes:
         raise DesignError(
@@ -199,11 +199,11 @@ def checked_placement(design: Design, placement: Placement | None) -> Placement:
 
 
 class IncrementalCost:
-    """A placement whose macros are moved, and its cost after each move. Not to be used by two threads at once.
+    """A placement whose macros are moved, and its cost after each move. Not thread-safe.
 
-    A move costs microseconds, and the result is the full evaluation's, bit for bit, however many moves came before.
-    Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
-    cells stay. Nothing keeps macros from overlapping or leaving the canvas: `legality` counts that.
+    A move takes microseconds, and after any number of moves the result is bit-identical to that of the full evaluation.
+    Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard cells
+    cannot move. Macros may overlap or leave the canvas; `legality` counts that.
 
     Example:
         >>> design = placement.load("toy6")
@@ -216,7 +216,7 @@ class IncrementalCost:
     def __init__(
         self, design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS
     ) -> None:
-        """Starts from `placement` (the design's own when None); raises DesignError when it is not a whole one."""
+        """Starts from `placement` (None: the design's own); raises DesignError unless it is a whole placement."""
         self._design = design
         self._start = checked_placement(design, placement)
         start = self._start
@@ -225,7 +225,7 @@ class IncrementalCost:
         )
         movable = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~start.fixed
         self._movable: list[bool] = movable.tolist()
-        # For each move since the last commit, where its nodes were.
+        # Previous positions of the moved nodes, for each move since the last commit.
         self._history: list[tuple[tuple[int, float, float, int], ...]] = []
 
     @property
@@ -240,14 +240,14 @@ class IncrementalCost:
         return dataclasses.replace(self._start, x=x, y=y, orientation=orientation)
 
     def orientation(self, node: int) -> int:
-        """A macro's orientation now; raises DesignError for a node that cannot move."""
+        """Returns a macro's current orientation; raises DesignError if the node cannot move."""
         self._check(node)
         return int(self._native.at(node)[3])
 
     def move(self, node: int, x: float, y: float) -> Costs:
-        """Centres a macro at (x, y) µm and returns the new cost; raises DesignError for a node that cannot move."""
+        """Centres a macro at (x, y) µm and returns the new cost; raises DesignError if the node cannot move."""
         self._check(node)
-        if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also where NaN
+        if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also rejects NaN
             raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}); both must be in ±{LARGEST:g} µm")
         before = self._native.at(node)
         costs = self._native.move(node, x, y, before[3])
@@ -255,7 +255,7 @@ class IncrementalCost:
         return Costs(*costs)
 
     def swap(self, first: int, second: int) -> Costs:
-        """Two macros change places, each keeping its orientation; returns the new cost; raises DesignError."""
+        """Exchanges two macros, each keeping its orientation, and returns the new cost; raises DesignError."""
         self._check(first)
         self._check(second)
         if first == second:
@@ -266,7 +266,7 @@ class IncrementalCost:
         return Costs(*costs)
 
     def orient(self, node: int, orientation: Orientation | int) -> Costs:
-        """Turns a hard macro to an orientation (not by it) and returns the new cost; raises DesignError."""
+        """Gives a hard macro an absolute orientation and returns the new cost; raises DesignError."""
         self._check(node)
         if self._design.netlist.kind[node] != NodeKind.HARD:
             raise DesignError(f"{self._name(node)}: is a soft macro; only hard macros have an orientation")
@@ -278,11 +278,11 @@ class IncrementalCost:
         return Costs(*costs)
 
     def undo(self) -> Costs:
-        """Takes back the last move since the last commit and returns the cost; raises IndexError when there is none."""
+        """Undoes the last move since the last commit and returns the cost; raises IndexError if there is none."""
         if not self._history:
             raise IndexError("nothing to undo: no move since the last commit")
         before = self._history.pop()
-        if self._native.pending:  # the last move: the engine still has its old state
+        if self._native.pending:  # the last move: the engine still holds its previous state
             self._native.undo()
             return self.costs
         for node in before:
@@ -291,7 +291,7 @@ class IncrementalCost:
         return self.costs
 
     def commit(self) -> None:
-        """Keeps all moves made so far; they can no longer be undone."""
+        """Makes all moves so far permanent; they can no longer be undone."""
         self._native.accept()
         self._history.clear()
 

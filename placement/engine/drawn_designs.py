@@ -1,4 +1,4 @@
-"""A pool's designs where they are drawn from a distribution: made in a thread, before environments need them."""
+"""Designs drawn from a distribution for a pool, made in a thread before the environments need them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DrawnDesigns(Sequence[Design]):
     """The designs of a distribution by number, as environments of `env` play them; the last `kept` are in memory.
 
     Attributes:
-        distribution: that the designs are of.
-        shape: rows, columns and macros of observations of any of them.
+        distribution: the distribution that the designs are drawn from.
+        shape: rows, columns and macros of every observation.
     """
 
     def __init__(self, distribution: DesignDistribution, env: EnvConfig, *, kept: int) -> None:
@@ -54,24 +54,24 @@ class DrawnDesigns(Sequence[Design]):
 
 
 class DesignMaker:
-    """The thread that brings a pool's environments their next designs, until `close`.
+    """Thread that supplies a pool's environments with their next designs until `close`.
 
-    Environment i of B plays the designs i, i + B, i + 2·B … modulo their number, whoever is faster. The thread's
-    failure is what the next step that needs a design raises.
+    Environment i of B plays the designs i, i + B, i + 2·B … modulo their number, in any interleaving of the
+    environments. The next step that needs a design raises the thread's failure.
     """
 
     def __init__(self, native: Any, designs: DrawnDesigns, num_envs: int) -> None:
-        """`native` is the engine's pool; each environment has its first design already."""
+        """Starts the thread for `native`, the engine's pool; each environment already has its first design."""
         self._thread = threading.Thread(target=_bring, args=(native, designs, num_envs), name="designs", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for the thread's end, once the engine's pool is closed."""
+        """Waits for the thread to end, after the engine's pool is closed."""
         self._thread.join(_CLOSE_SECONDS)
 
 
 def _bring(native: Any, designs: DrawnDesigns, num_envs: int) -> None:
-    """No reference to the Python pool, so that it can be collected and closed while this runs."""
+    """Body of the thread; holds no reference to the Python pool, so that the pool can be collected and closed."""
     numbers = [itertools.count(env + num_envs, num_envs) for env in range(num_envs)]
     try:
         while not native.closed:

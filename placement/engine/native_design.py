@@ -1,4 +1,4 @@
-"""The engine's own copy of a design, made once per `Design` and shared by everything that evaluates it."""
+"""The engine's copy of a design, made once per `Design` and shared by all evaluators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CACHE: weakref.WeakKeyDictionary[Design, _native.Design] = weakref.WeakKeyDicti
 
 
 def native_design(design: Design) -> _native.Design:
-    """The engine's copy of `design`, cached for as long as `design` lives."""
+    """Returns the engine's copy of `design`, cached during the lifetime of `design`."""
     native = _CACHE.get(design)
     if native is None:
         native = _CACHE.setdefault(design, _build(design))
@@ -52,7 +52,7 @@ def _build(design: Design) -> _native.Design:
 
 
 def banks(netlist: Netlist) -> np.ndarray:
-    """int32 [N]: hard macros of one size whose names differ in their last number alone have one number; others −1."""
+    """Numbers the banks, int32 [N]: hard macros of one size whose names differ only in the last number; others −1."""
     bank = np.full(netlist.num_nodes, -1, dtype=np.int32)
     known: dict[tuple[str, float, float], int] = {}
     for node in netlist.hard.tolist():

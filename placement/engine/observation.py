@@ -1,4 +1,4 @@
-"""What an environment shows at each step, and the arrays that go into a pool and come out of it.
+"""Observations of an environment, and the arrays that enter and leave a pool.
 
 Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T macros to place (each of the largest
 design in the pool; a smaller design is padded at the end of the axis with zeros).
@@ -14,10 +14,10 @@ import numpy as np
 from placement.netlist.design import Design
 
 MAPS = ("occupancy", "density", "wire_mask")
-"""The maps' names, in order.
+"""Names of the maps, in order.
 
-occupancy: share of the gcell that placed and fixed hard macros cover, [0, 1].
-density: area of everything placed over the gcell's area (1 = full; may pass 1 where placed nodes overlap).
+occupancy: fraction of the gcell covered by placed and fixed hard macros, [0, 1].
+density: area of everything placed over the gcell's area (1 = full; above 1 where placed nodes overlap).
 wire_mask: wirelength that the current macro would add if centred on the gcell, from its nets that have something
     placed, over (canvas width + height) · the summed weight of the macro's nets: [0, 1].
 """
@@ -28,10 +28,10 @@ class Observation(NamedTuple):
 
     Attributes:
         design: int32 [B], index of the environment's design in the pool's list, or its number in the distribution.
-        step: int32 [B], macros placed so far; the current macro is `placing_order[step]`. T at the end.
-        mask: uint8 [B, R, C], 1 where the current macro may be centred. All 0 when the episode has ended.
+        step: int32 [B], number of macros placed; the current macro is `placing_order[step]`. T at the end.
+        mask: uint8 [B, R, C], 1 on legal gcells of the current macro. All 0 after the episode has ended.
         maps: float32 [B, K, R, C], see `MAPS`.
-        x, y: float32 [B, T], centres of the macros in placing order, in fractions of the canvas; 0 while unplaced.
+        x, y: float32 [B, T], centres of the macros in placing order, as fractions of the canvas; 0 while unplaced.
     """
 
     design: np.ndarray
@@ -47,7 +47,7 @@ Result = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[s
 
 
 class ArraySpec(NamedTuple):
-    """Shape, type and bounds of one array of a batch, without the batch axis; `high` broadcasts to the shape."""
+    """Shape, dtype and bounds of one array of a batch, without the batch axis; `high` broadcasts to the shape."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -56,10 +56,10 @@ class ArraySpec(NamedTuple):
 
 
 class PoolSpec(NamedTuple):
-    """What goes into a pool and what comes out.
+    """Specification of a pool's inputs and outputs.
 
     Attributes:
-        observation: by name, as in `placement.engine.observation.Observation`.
+        observation: array specs by name, as in `placement.engine.observation.Observation`.
         action: int32 [], row · C + column.
         num_actions: R · C.
         rows, columns, steps: R, C and T.
@@ -74,7 +74,7 @@ class PoolSpec(NamedTuple):
 
 
 def bfloat16() -> np.dtype:
-    """NumPy's name for it, of the package ml_dtypes, which comes with JAX."""
+    """Returns NumPy's bfloat16 dtype from the package ml_dtypes, which comes with JAX."""
     import ml_dtypes
 
     return np.dtype(ml_dtypes.bfloat16)
@@ -83,9 +83,9 @@ def bfloat16() -> np.dtype:
 def pool_spec(
     designs: Sequence[Design], shape: tuple[int, int, int], *, nodes: int | None = None, compact_maps: bool = False
 ) -> PoolSpec:
-    """The spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16.
+    """Returns the spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16.
 
-    `nodes` is the most that a design has; None: it is counted.
+    `nodes` is the number of nodes of the largest design; None: it is counted.
     """
     rows, columns, steps = shape
     int32, uint8, float32 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float32)
@@ -110,10 +110,10 @@ _LIMITS = np.iinfo(np.int32)
 def int32_array(
     name: str, values: Integers, shape: tuple[int | None, ...], *, beyond: type[ValueError] = ValueError
 ) -> np.ndarray:
-    """`values`, integers of any dtype, as a contiguous int32 array of this shape (None: an axis of any length).
+    """Converts `values`, integers of any dtype, to a contiguous int32 array of `shape` (None: an axis of any length).
 
-    Raises, naming the argument: TypeError for no integers, ValueError for another shape, `beyond` for a value that does
-    not fit in int32.
+    Raises, naming the argument: TypeError unless they are integers, ValueError for another shape, `beyond` for a value
+    outside int32.
     """
     array = np.asarray(values)
     if array.dtype == np.int32 and array.shape == shape and array.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Many environments stepped by the engine: `make_pool`.
+"""Pools of environments that the engine steps: `make_pool`.
 
 The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which does
 both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T macros to place, each of the
@@ -44,9 +44,10 @@ class WorkerError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class PoolConfig:
-    """How a pool was made; `num_threads` and `batch_size` as they turned out.
+    """Configuration of a pool, with the resolved `num_threads` and `batch_size`.
 
-    Where designs are drawn, `designs` is the distribution in words and `design_of_env` the numbers of the first ones.
+    If designs are drawn, `designs` describes the distribution and `design_of_env` holds the numbers of the first
+    designs.
     """
 
     designs: tuple[str, ...]
@@ -71,17 +72,17 @@ def _close_all() -> None:
 
 
 class EnvironmentPool:
-    """Environments that each play one design over and over, stepped in C++ without the interpreter's lock.
+    """Environments that each play one design repeatedly, stepped in C++ without the global interpreter lock.
 
-    **Drawn designs.** With a distribution of designs an environment gets another one every `episodes_per_design`
+    **Drawn designs.** With a distribution of designs, an environment gets a new one every `episodes_per_design`
     episodes; environment i of B plays the numbers i, i + B, i + 2·B … in order. A thread makes each environment's next
-    design meanwhile. The first `reset` keeps the first designs.
+    design in the background. The first `reset` does not change the designs.
 
-    **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready,
-    of any environments, and `info["env_id"]` names them; send the next actions to those. With `batch_size` equal to
-    `num_envs` (synchronous mode) a batch answers one call, in the order of the call, for all environments or any
-    subset; it is then bit for bit the same for any number of threads. The calling thread is one of them: with
-    `num_threads=1`, `step` and `reset` use no other thread.
+    **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready, of
+    any environments, and `info["env_id"]` names them; send the next actions to those. With `batch_size` equal to
+    `num_envs` (synchronous mode), a batch holds the results of one call, in the call's order, for all environments or
+    any subset; it is bit-identical for any number of threads. The calling thread is one of them: with `num_threads=1`,
+    `step` and `reset` use no other thread.
 
     **Automatic reset, next-step semantics.** The step that ends an episode returns its last observation, its reward and
     its costs. The *next* action sent to that environment is ignored: it begins the next episode and returns the first
@@ -89,28 +90,28 @@ class EnvironmentPool:
 
     **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
     `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
-    info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
-    (wirelength in µm; wirelength, density and congestion cost; total: where all macros were placed with this step, else
-    NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
-    engine's own memory, not a copy. The engine does not write to them while the program holds one of them.
+    info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5] (wirelength
+    in µm; wirelength, density and congestion cost; total; NaN unless this step placed the last macro), and the true
+    sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are views of the engine's
+    memory. The engine does not write to them while the program holds one of them.
 
     **Misuse** raises and leaves the pool usable: IllegalAction, ValueError, TypeError and IndexError for arguments;
-    RuntimeError for what the pool cannot do now (a busy environment, nothing in flight, closed, forked);
-    TimeoutError; WorkerError for a failure inside a step.
+    RuntimeError for the wrong state of the pool (a busy environment, nothing in flight, closed, forked); TimeoutError;
+    WorkerError for a failure inside a step.
 
     Actions and environment numbers are integers of any dtype, or lists of ints. The environments hold no randomness of
-    their own: `seed` governs `sample_actions` alone. Several threads may send while one receives. Not to be used in a
-    forked child.
+    their own: `seed` governs `sample_actions` alone. Several threads may send while one receives. A pool cannot be used
+    in a forked child.
 
     Attributes:
-        designs: that are played, their macros in allowed orientations, with the grid of actions that `env` names. Drawn
-            ones are made again when they are asked for, by `observation["design"]`.
-        config: how the pool was made.
-        spec: what goes in and what comes out.
-        num_envs: how many environments there are.
-        batch_size: how many results a batch holds; in synchronous mode as many as the call named.
-        synchronous: whether a batch answers a call.
-        number: the pool's in the engine's registry, for `xla`.
+        designs: the designs played, their macros in allowed orientations, with the action grid of `env`. Drawn designs
+            are made again on access, by `observation["design"]`.
+        config: configuration of the pool.
+        spec: specification of inputs and outputs.
+        num_envs: number of environments.
+        batch_size: number of results in a batch; in synchronous mode, as many as the call named.
+        synchronous: whether each batch holds the results of one call.
+        number: the pool's number in the engine's registry, for `xla`.
     """
 
     def __init__(self, designs: Sequence[Design] | DrawnDesigns, config: PoolConfig) -> None:
@@ -151,27 +152,27 @@ class EnvironmentPool:
         self.number: int = self._native.number
         self._all = np.arange(config.num_envs, dtype=np.int32)
         self._maker = DesignMaker(self._native, drawn, config.num_envs) if drawn else None
-        if drawn is not None:  # nothing else ends the thread of a pool that is dropped
+        if drawn is not None:  # nothing else ends the thread of a discarded pool
             weakref.finalize(self, self._native.close)
         _OPEN.add(self)
 
     @functools.cached_property
     def observation_space(self) -> spaces.Dict:
-        """What one environment shows, as a Gymnasium space; needs Gymnasium."""
+        """The observation of one environment as a Gymnasium space; needs Gymnasium."""
         from gymnasium import spaces
 
         return spaces.Dict({name: _space(spec) for name, spec in self.spec.observation.items()})
 
     @functools.cached_property
     def action_space(self) -> spaces.Discrete:
-        """One environment's action, row · C + column, as a Gymnasium space; needs Gymnasium."""
+        """The action of one environment, row · C + column, as a Gymnasium space; needs Gymnasium."""
         from gymnasium import spaces
 
         return spaces.Discrete(self.spec.num_actions)
 
     @property
     def draws_designs(self) -> bool:
-        """Whether designs come from a distribution; `len(designs)` is then no number to allocate by."""
+        """Whether designs come from a distribution; arrays must then not be sized by `len(designs)`."""
         return self._maker is not None
 
     @property
@@ -180,40 +181,40 @@ class EnvironmentPool:
 
     @property
     def in_flight(self) -> int:
-        """Results that were not received yet."""
+        """Number of results not yet received."""
         return self._native.in_flight
 
     def __len__(self) -> int:
         return self.num_envs
 
     def send(self, actions: Integers, env_id: Integers | None = None) -> None:
-        """Takes one action in each of the environments `env_id` (integers [B], all when None); does not wait.
+        """Takes one action in each of the environments `env_id` (integers [B]; None: all); does not wait.
 
-        An environment may be named once, and must not be in flight. The action (integers [B]) of one whose episode has
-        ended is ignored. After IllegalAction nothing was sent; other errors: see the class.
+        An environment may be named once and must not be in flight. The action (integers [B]) is ignored if the episode
+        has ended. After IllegalAction, nothing was sent; for other errors see the class.
         """
         ids = self._ids(env_id)
         self._call(self._native.send, _actions(actions, len(ids)), ids)
 
     def recv(self, timeout: float | None = None) -> Result:
-        """The next batch, for which it waits `timeout` seconds at most (None: for ever).
+        """Returns the next batch, waiting at most `timeout` seconds (None: forever).
 
         Raises:
-            RuntimeError: too little is in flight for a batch, so that it would never come, or another thread receives.
+            RuntimeError: fewer results are in flight than a batch holds, or another thread receives.
             TimeoutError: no batch was ready in time; nothing is lost.
-            WorkerError: a step failed; the batch can be received by calling again.
+            WorkerError: a step failed; calling again receives the batch.
         """
         return self._shown(self._call(self._native.recv, _seconds(timeout)))
 
     def step(self, actions: Integers, env_id: Integers | None = None, *, timeout: float | None = None) -> Result:
-        """`send`, then `recv`; raises what they raise."""
+        """Calls `send`, then `recv`; raises their errors."""
         ids = self._ids(env_id)
         return self._shown(self._call(self._native.step, _actions(actions, len(ids)), ids, _seconds(timeout)))
 
     def async_reset(self, env_id: Integers | None = None, *, seed: int | Sequence[int] | None = None) -> None:
-        """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
+        """Begins an episode in the environments `env_id` (None: all); `recv` returns their first observations.
 
-        `seed` is of their random numbers: environment i gets seed + i, or the i-th of a sequence. None may be in
+        `seed` seeds their random numbers: environment i gets seed + i, or the i-th of a sequence. None may be in
         flight.
         """
         ids = self._ids(env_id)
@@ -226,14 +227,14 @@ class EnvironmentPool:
         seed: int | Sequence[int] | None = None,
         timeout: float | None = None,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """`async_reset`, then `recv`: observation and info of the batch; raises what they raise."""
+        """Calls `async_reset`, then `recv`; returns observation and info of the batch, and raises their errors."""
         ids = self._ids(env_id)
         seeds = None if seed is None else _seeds(seed, ids)
         result = self._shown(self._call(self._native.reset, ids, seeds, _seconds(timeout)))
         return result[0], result[4]
 
     def sample_actions(self, env_id: Integers | None = None) -> np.ndarray:
-        """int32 [B]: a legal action of each environment at random, -1 where its episode has ended.
+        """Returns int32 [B]: a random legal action for each environment, -1 if its episode has ended.
 
         Drawn from each environment's own stream, which its seed determines; none may be in flight.
         """
@@ -243,32 +244,33 @@ class EnvironmentPool:
         return actions
 
     def observe(self, env_id: Integers | None = None) -> Result:
-        """What environments at rest (all when None) show now; changes nothing."""
+        """Returns the current observations of idle environments (None: all) without changing anything."""
         return self._shown(self._native.observe(self._ids(env_id)))
 
     def snapshot(self, env_id: int) -> bytes:
-        """The state of an environment's present episode, its random numbers included.
+        """Returns the state of an environment's current episode, including its random numbers.
 
-        The bytes mean the same on any machine (`placement/engine/native/env/snapshot.hpp` describes them) and can be
+        The bytes are portable across machines (`placement/engine/native/env/snapshot.hpp` describes them) and can be
         restored into any environment of the same design, in any pool.
         """
         return self._native.snapshot(self._one(env_id))
 
     def restore(self, env_id: int, state: bytes) -> None:
-        """Puts an environment at rest into a snapshot's state; `observe` shows it.
+        """Sets an idle environment to the state of a snapshot; `observe` returns its observation.
 
-        Raises ValueError, and changes nothing, if the bytes are no snapshot, are damaged, or are of another design.
+        Raises ValueError, without changing anything, if the bytes are not a snapshot, are damaged, or belong to another
+        design.
         """
         if not isinstance(state, (bytes, bytearray)):
             raise TypeError(f"state: must be bytes, not {type(state).__name__}")
         self._native.restore(self._one(env_id), bytes(state))
 
     def placement(self, env_id: int) -> Placement:
-        """The placement of an environment's last episode that placed every macro, soft macros included.
+        """Returns the placement of an environment's last episode that placed every macro, soft macros included.
 
-        With drawn designs it is of the design that the step which ended the episode showed.
+        With drawn designs, it belongs to the design in the observation of the step that ended that episode.
 
-        Raises RuntimeError where there is none yet, or the environment is in flight.
+        Raises RuntimeError if there is no such episode yet or the environment is in flight.
         """
         found = self._native.last_placement(self._one(env_id))
         if found is None:
@@ -279,13 +281,13 @@ class EnvironmentPool:
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
     def thread_seconds(self) -> float:
-        """CPU seconds of the pool's own threads, without the calling one; NaN where the system does not say."""
+        """CPU seconds of the pool's own threads, without the calling thread; NaN if the system does not report them."""
         return self._native.thread_seconds()
 
     def xla(self, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
-        """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
+        """Returns handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
 
-        ValueError: the pool's maps are compact, or its reward is a Python function and `callback` is not True.
+        Raises ValueError if the pool's maps are compact, or its reward is a Python function and `callback` is not True.
         """
         if self.config.compact_maps:
             raise ValueError("xla: not for a pool with compact_maps=True; make it without")
@@ -294,7 +296,7 @@ class EnvironmentPool:
         return pool_functions(self, callback=callback, timeout=timeout)
 
     def close(self) -> None:
-        """Ends the threads; what is in flight is dropped. May be called twice."""
+        """Ends the threads and discards what is in flight. May be called twice."""
         self._native.close()
         if self._maker is not None:
             self._maker.join()
@@ -316,7 +318,7 @@ class EnvironmentPool:
         return self._all if env_id is None else int32_array("env_id", env_id, (None,))
 
     def _shown(self, result: Result) -> Result:
-        """The engine's result with the user's own reward, and compact maps in their type; it knows only their bits."""
+        """Returns the engine's result with the user-defined reward, and the raw bits of compact maps as bfloat16."""
         if self.config.compact_maps:
             result[0]["maps"] = result[0]["maps"].view(self.spec.observation["maps"].dtype)
         if self._reward is not None:
@@ -336,7 +338,7 @@ class EnvironmentPool:
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the engine and explains what it rejects."""
+        """Calls the engine and turns its rejections into explained errors."""
         try:
             return method(*arguments)
         except _native.IllegalActionError as error:
@@ -361,21 +363,21 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     compact_maps: bool = False,
     shape: tuple[int, int, int] = (0, 0, 0),
 ) -> EnvironmentPool:
-    """A pool of environments stepped by the engine.
+    """Returns a pool of environments that the engine steps.
 
     Args:
-        designs: one or more designs, or their names or paths; or a distribution that they are drawn from, such as
+        designs: one or more designs, or their names or paths; or a distribution to draw them from, such as
             `placement.SyntheticDesigns`.
-        num_envs: how many environments.
-        batch_size: results in a batch; `num_envs` (synchronous mode) when None. Asynchronous pools do best with two to
+        num_envs: number of environments.
+        batch_size: results in a batch; None: `num_envs` (synchronous mode). Asynchronous pools are fastest with two to
             three times as many environments as the batch holds.
-        num_threads: 0 for one per core; never more than environments. 1 in synchronous mode: the caller's own thread.
-        thread_affinity_offset: pins thread i to core offset + i; -1 leaves it to the system.
-        seed: begins the random numbers of `sample_actions`.
+        num_threads: number of threads, at most `num_envs`; 0: one per core. 1 in synchronous mode: the calling thread.
+        thread_affinity_offset: pins thread i to core offset + i; -1: no pinning.
+        seed: seed of `sample_actions`.
         config: weights, dead-end penalty, soft placer.
-        design_of_env: index into `designs` of each environment; in turn when None.
-        compact_maps: observations' maps are bfloat16 instead of float32: half of what goes to an accelerator.
-        shape: rows, columns and macros of an observation; zeros: of the largest design.
+        design_of_env: index into `designs` of each environment; None: round-robin.
+        compact_maps: maps are bfloat16 instead of float32, which halves the transfer to an accelerator.
+        shape: rows, columns and macros of an observation; zeros: those of the largest design.
 
     Example:
         >>> with placement.make_pool("toy6", num_envs=4) as pool:
@@ -386,7 +388,7 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
 
     Raises:
         DesignError: a design cannot be read or played.
-        ValueError: a number is out of range, or the soft placer unknown.
+        ValueError: a number is out of range, or the soft placer is unknown.
     """
     if num_envs < 1:
         raise ValueError(f"num_envs={num_envs}: must be at least 1")
@@ -395,7 +397,7 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
     config = EnvConfig() if config is None else config
     loaded: DrawnDesigns | list[Design]
     if isinstance(designs, DesignDistribution):
-        # Of each environment the design that it plays, the one that waits, and the one that its last placement is of.
+        # Keep three per environment: the current design, the next one, and that of the last placement.
         loaded = DrawnDesigns(designs, config, kept=3 * num_envs)
         names: tuple[str, ...] = (repr(designs),)
         if design_of_env is not None:
@@ -437,7 +439,7 @@ def _space(spec: ArraySpec) -> spaces.Space:
 
 
 def with_short_bounds(space: spaces.Box) -> spaces.Box:
-    """The same space, whose `repr` shows its least and its greatest bound instead of whole arrays."""
+    """Returns the same space with a `repr` that shows the lowest and highest bound instead of whole arrays."""
     space.low_repr, space.high_repr = str(space.low.min()), str(space.high.max())
     return space
 
@@ -455,7 +457,7 @@ def _seconds(timeout: float | None) -> float:
 
 
 def _seeds(seed: int | Sequence[int], ids: np.ndarray) -> np.ndarray:
-    """uint64 [B]; raises ValueError for another number of seeds."""
+    """Returns the seeds of environments, uint64 [B]; raises ValueError for another number of seeds."""
     if isinstance(seed, (int, np.integer)):
         return (ids.astype(np.uint64) + np.uint64(seed)).astype(np.uint64)
     if len(seed) != len(ids):

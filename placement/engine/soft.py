@@ -1,4 +1,4 @@
-"""Placing the soft macros (clusters of standard cells) once the hard macros are placed.
+"""Placement of the soft macros (clusters of standard cells) around placed hard macros.
 
 Axis legend: N nodes. Lengths are in µm.
 """
@@ -14,29 +14,29 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
 SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
-"""The names of the soft-macro placers, the default first."""
+"""Names of the soft-macro placers, the default first."""
 
 
 ANNEALED = "annealed"
-"""`analytic_fast`, then moves of single soft macros that lower the cost: slower, and the cheapest."""
+"""`analytic_fast`, then moves of single soft macros that lower the cost: the slowest placer with the lowest cost."""
 
 
 def place_soft_macros(
     design: Design, placement: Placement, placer: str = "force_directed", *, weights: CostWeights = DEFAULT_WEIGHTS
 ) -> Placement:
-    """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
+    """Returns `placement` with its movable soft macros placed anew; hard macros, ports and fixed nodes do not move.
 
-    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were.
+    The result does not depend on the previous positions of the soft macros.
 
     Args:
-        design: the design that `placement` is of.
-        placement: of all nodes; every hard macro and fixed soft macro must be placed.
+        design: the design of `placement`.
+        placement: positions of all nodes; every hard macro and fixed soft macro must be placed.
         placer: one of `SOFT_PLACERS`, or `ANNEALED`.
-        weights: of the cost that `ANNEALED` lowers.
+        weights: weights of the cost that `ANNEALED` lowers.
 
     Raises:
-        ValueError: `placer` is not known.
-        DesignError: `placement` is of another number of nodes, or another node is not placed.
+        ValueError: `placer` is unknown.
+        DesignError: `placement` has another number of nodes, or a required node is not placed.
     """
     netlist = design.netlist
     if len(placement.x) != netlist.num_nodes:

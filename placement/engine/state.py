@@ -1,4 +1,5 @@
-"""A partial placement: macros placed one by one, episodes replayed from their actions, why an action is not legal.
+"""Partial placements: macros placed one by one, episodes replayed from their actions, and explanations of illegal
+actions.
 
 An action is row · columns + column over the grid of the observation (the largest of the designs in a pool). Axis
 legend: B episodes, R grid rows, C grid columns, T macros to place. Lengths are in µm.
@@ -18,15 +19,15 @@ from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 
 Rejection = tuple[int, int, int, "_native.Verdict", int]
-"""Index of the environment or episode, macros placed, index of the design, the verdict, the node that is met."""
+"""Index of the environment or episode, macros placed, index of the design, the verdict, and the obstructing node."""
 
 
 class IllegalAction(ValueError):
-    """An action that may not be taken; the message says whose, the macro, the gcell and why."""
+    """An illegal action; the message names the environment or episode, the macro, the gcell and the reason."""
 
 
 def explain(design: Design, step: int, action: int, columns: int, rejection: Rejection) -> str:
-    """One sentence on why `action`, row · columns + column, may not be taken in `design` after `step` macros."""
+    """Explains in one sentence why `action`, row · columns + column, is illegal in `design` after `step` macros."""
     verdict, obstacle = rejection[3], rejection[4]
     canvas, names, order = design.action_canvas, design.netlist.names, design.placing_order
     if verdict == _native.Verdict.all_placed:
@@ -43,7 +44,7 @@ def explain(design: Design, step: int, action: int, columns: int, rejection: Rej
 
 
 def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int) -> str:
-    """Why a macro may not be on a gcell inside the canvas."""
+    """Explains why a macro may not be placed on a gcell inside the canvas."""
     names, constraints = design.netlist.names, design.constraints
     if verdict == _native.Verdict.off_lines:
         grid = constraints.grid_of(macro, int(design.initial.orientation[macro]))
@@ -83,37 +84,37 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
 
 
 def _sides(low: float, high: float) -> str:
-    """Two opposite sides of a halo, the lower one first, as text."""
+    """Formats two opposite sides of a halo, the lower one first."""
     return f"{low:g}" if low == high else f"{low:g}/{high:g}"
 
 
 class PlacementState:
-    """The movable hard macros of a design put on gcell centres one by one, in `design.placing_order`.
+    """The movable hard macros of a design placed on gcell centres one by one, in `design.placing_order`.
 
     Every macro keeps the orientation of the design's initial placement; soft macros count as unplaced, ports, cells and
-    fixed nodes as placed. Not to be used from several threads at once.
+    fixed nodes as placed. Not thread-safe.
     """
 
     def __init__(self, design: Design) -> None:
-        """Begins with nothing placed; raises a ValueError where the design cannot be played."""
+        """Begins with no macro placed; raises ValueError if the design cannot be played."""
         self.design = design
         self._native = _native.PlacementState(native_design(design))
 
     @property
     def step(self) -> int:
-        """Macros placed so far; the current macro is `design.placing_order[step]`."""
+        """Number of macros placed; the current macro is `design.placing_order[step]`."""
         return self._native.step
 
     @property
     def legal_cells(self) -> int:
-        """Gcells on which the current macro may be centred; 0 when all are placed."""
+        """Number of legal gcells for the current macro; 0 when all macros are placed."""
         return self._native.legal_cells
 
     def reset(self) -> None:
         self._native.reset()
 
     def place(self, row: int, column: int) -> None:
-        """Centres the current macro on a gcell; raises IllegalAction, naming macro, gcell and why."""
+        """Centres the current macro on a gcell; raises IllegalAction, which names macro, gcell and reason."""
         verdict, obstacle = self._native.place(row, column)
         if verdict != _native.Verdict.legal:
             columns = self.design.action_canvas.columns
@@ -121,42 +122,42 @@ class PlacementState:
             raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, rejection))
 
     def undo(self) -> None:
-        """Takes the last macro back; everything is bit for bit as before. Raises ValueError where none is placed."""
+        """Removes the last macro and restores the previous state bit for bit. Raises ValueError if none is placed."""
         self._native.undo()
 
     def mask(self) -> np.ndarray:
-        """Where the current macro may be centred, bool [R, C]."""
+        """Returns the legal gcells of the current macro, bool [R, C]."""
         mask = np.empty((self.design.action_canvas.rows, self.design.action_canvas.columns), np.uint8)
         self._native.write_mask(mask)
         return mask.view(np.bool_)
 
     def wire_mask(self) -> np.ndarray:
-        """float64 [R, C]: weighted µm that the current macro adds when centred on each gcell; 0 when complete."""
+        """Returns the weighted µm that the current macro adds on each gcell, float64 [R, C]; 0 when complete."""
         columns, rows = np.empty(self.design.action_canvas.columns), np.empty(self.design.action_canvas.rows)
         self._native.write_wire(columns, rows)
         return columns[None, :] + rows[:, None]
 
     def occupancy(self) -> np.ndarray:
-        """float64 [R, C]: share of the gcell that fixed and placed hard macros cover, overlaps counted twice."""
+        """Returns the fraction of each gcell under fixed and placed macros, float64 [R, C]; overlaps count twice."""
         return self._native.occupancy()
 
     def density(self) -> np.ndarray:
-        """float64 [R, C]: area of everything placed over the gcell's area."""
+        """Returns the area of everything placed over the gcell's area, float64 [R, C]."""
         return self._native.density()
 
     def centres(self) -> np.ndarray:
-        """float64 [step, 2]: x and y of the placed macros in placing order, µm."""
+        """Returns x and y of the placed macros in placing order, float64 [step, 2], in µm."""
         return np.array([self._native.centre(index) for index in range(self.step)]).reshape(-1, 2)
 
 
 class EpisodeRenderer:
-    """Replays episodes of the given designs; holds no environment and no thread.
+    """Replays episodes of the given designs, without environments or threads.
 
     `spec` has shape and dtype of each array of an observation; `spec.steps` is T.
     """
 
     def __init__(self, designs: Sequence[Design], shape: tuple[int, int, int] = (0, 0, 0)) -> None:
-        """`shape` is R, C and T; zeros: of the largest design. Raises DesignError where a design cannot be played."""
+        """`shape` is R, C and T; zeros: of the largest design. Raises DesignError if a design cannot be played."""
         self.designs = tuple(designs)
         with naming_unplayable(self.designs):
             natives = [native_design(design) for design in self.designs]
@@ -166,21 +167,21 @@ class EpisodeRenderer:
     def render(
         self, design_index: Integers, actions: Integers, lengths: Integers, *, out: Observation | None = None
     ) -> Observation:
-        """Replays episodes and returns what was observed before each action: axes [B, T] before those of a step.
+        """Replays episodes and returns the observations before each action; axes [B, T] precede those of a step.
 
-        B is any number of episodes here and T the length of the `actions` axis; past an episode's length everything is
-        zero. No soft macro is placed and no cost is computed. Several threads may call this at once if each gives its
+        B is any number of episodes and T the length of the `actions` axis; entries past an episode's length are zero.
+        No soft macro is placed and no cost is computed. Several threads may call this concurrently if each passes its
         own `out`.
 
         Args:
             design_index: integers [B], in [0, number of designs).
             actions: integers [B, T].
-            lengths: integers [B], actions taken, at most T.
-            out: arrays to write to, from `arrays(B, T)`, compact or not; new ones when None.
+            lengths: integers [B], number of actions taken, at most T.
+            out: output arrays from `arrays(B, T)`, compact or not; None: new ones.
 
         Raises:
-            IllegalAction: an action may not be taken in its episode; names the episode and step.
-            ValueError, TypeError, IndexError: another shape or dtype, an index or a length out of range.
+            IllegalAction: an action is illegal in its episode; the message names the episode and step.
+            ValueError, TypeError, IndexError: another shape or dtype, or an index or a length out of range.
         """
         actions = int32_array("actions", actions, (None, None))
         episodes, steps = actions.shape
@@ -201,7 +202,7 @@ class EpisodeRenderer:
         return out
 
     def arrays(self, episodes: int, steps: int, *, compact_maps: bool = False) -> Observation:
-        """Arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps are bfloat16."""
+        """Returns arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps bfloat16."""
         arrays = pool_spec(self.designs, self._native.shape, compact_maps=compact_maps).observation.items()
         return Observation(**{name: np.zeros((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
 

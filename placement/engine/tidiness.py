@@ -1,7 +1,7 @@
-"""How tidily macros are placed: what a physical designer would otherwise straighten by hand.
+"""Tidiness of macro placements: measures of what a physical designer would otherwise straighten by hand.
 
-docs/explanation/tidiness.md defines the measures with pictures. Lengths are in µm.
-Axis legend: H hard macros, R and C rows and columns of the lines that macros, halos and the channel draw.
+docs/explanation/tidiness.md defines the measures with pictures. Lengths are in µm. Axis legend: H hard macros, R and C
+rows and columns of the lines that macros, halos and the channel draw.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 
 _SLACK = 1e-3
-"""µm by which a gap may miss the channel's width."""
+"""Tolerance in µm by which a gap may be narrower than the channel."""
 
 
 class Tidiness(NamedTuple):
-    """Shares in [0, 1], of which more is tidier, and what remains to be straightened.
+    """Measures of tidiness: shares in [0, 1], higher is tidier, and the cost of what remains to be straightened.
 
     Attributes:
-        aligned: macros with an edge on the line of a neighbour's. Neighbours face each other across a gap that is less
-            than the channel wider than their halos need.
-        grouped: macros with a neighbour of their own bank, of those whose bank has several.
-        alike: neighbours of one size that have the same orientation.
-        pins_free: macros whose pins do not face a neighbour or the canvas edge, of those whose pins are on one side.
-        usable: whitespace that squares as wide as the channel cover and that they reach from each other; beside macros
-            and their halos.
-        largest: the largest empty rectangle, of the whitespace.
-        corners_free: corners of the canvas without a macro, of 4.
-        cost: what `cost.tidy` weighs.
-        channel: µm, the width that the measures ask of a gap.
+        aligned: share of macros with an edge on the line of a neighbour's. Neighbours face each other across a gap that
+            exceeds the width of their halos by less than the channel.
+        grouped: share of macros with a neighbour of their own bank, among those whose bank has several.
+        alike: share of neighbours of equal size that have the same orientation.
+        pins_free: share of macros whose pins do not face a neighbour or the canvas edge, among those with pins on one
+            side.
+        usable: share of the whitespace, beside macros and their halos, that squares as wide as the channel cover and
+            can reach from each other.
+        largest: share of the whitespace in the largest empty rectangle.
+        corners_free: share of the 4 canvas corners without a macro.
+        cost: the term that `cost.tidy` weighs.
+        channel: width in µm that the measures require of a gap.
 
     Example:
         >>> placement.tidiness(placement.load("toy6")).channel
@@ -53,14 +54,14 @@ class Tidiness(NamedTuple):
 
 
 def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
-    """How tidy `placement` is (None: the design's own).
+    """Returns the tidiness of `placement` (None: the design's own).
 
     Example:
         >>> 0 <= placement.tidiness(placement.load("toy6")).aligned <= 1
         True
 
     Raises:
-        DesignError: a node has no position, or the placement has another number of nodes.
+        DesignError: a node has no position, or the number of nodes differs.
     """
     placement = checked_placement(design, placement)
     cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners, rectangle = (
@@ -80,7 +81,7 @@ def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
 def _whitespace(
     design: Design, placement: Placement, channel: float, rectangle: tuple[float, float, float, float]
 ) -> tuple[float, float]:
-    """The usable share of the whitespace, and that of the largest empty rectangle."""
+    """Returns the shares of the whitespace that are usable and in the largest empty rectangle."""
     low, high = _kept_free(design, placement)
     size = np.array([design.canvas.width, design.canvas.height])
     lines = [_lines(low[:, axis], high[:, axis], size[axis]) for axis in (0, 1)]
@@ -90,7 +91,7 @@ def _whitespace(
     if whitespace <= 0:
         return 1.0, 1.0
     width = max(0.0, channel - _SLACK)
-    # Lower left corners of empty squares, then all that the squares of the largest connected set of corners cover.
+    # Lower left corners of empty squares, then the area that the squares of the largest connected set of corners cover.
     corners = [_lines(low[:, axis] - width, high[:, axis], size[axis] - width) for axis in (0, 1)]
     usable = 0.0
     if all(len(line) > 1 for line in corners):
@@ -111,9 +112,9 @@ def _whitespace(
 
 
 def _kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """Lower left and upper right corners of the hard macros and what they keep free, float64 [H, 2], within the canvas.
+    """Returns lower left and upper right corners of the hard macros with their margins, float64 [H, 2], on the canvas.
 
-    That is the halo, or half the design's spacing if that is more.
+    The margin is the halo, or half the design's spacing if that is larger.
     """
     hard = design.netlist.hard
     half = np.stack(design.netlist.sides(placement.orientation), axis=1)[hard] / 2
@@ -124,13 +125,13 @@ def _kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.nda
 
 
 def _lines(low: np.ndarray, high: np.ndarray, end: float) -> np.ndarray:
-    """Sorted coordinates from 0 to `end` between which nothing changes."""
+    """Returns sorted coordinates from 0 to `end` between which nothing changes."""
     inside = np.concatenate([low, high])
     return np.unique(np.concatenate([[0.0], inside[(inside > 0) & (inside < end)], [end]])) if end > 0 else np.zeros(1)
 
 
 def _painted(lines: list[np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Bool [R, C]: the cells between the lines that a rectangle covers; its edges are on lines or beyond all."""
+    """Returns the cells between the lines that a rectangle covers, bool [R, C]; edges are on lines or beyond all."""
     x0, x1 = (np.searchsorted(lines[0], corner[:, 0]) for corner in (low, high))
     y0, y1 = (np.searchsorted(lines[1], corner[:, 1]) for corner in (low, high))
     steps = np.zeros((len(lines[1]) + 1, len(lines[0]) + 1), dtype=np.int64)
@@ -140,7 +141,7 @@ def _painted(lines: list[np.ndarray], low: np.ndarray, high: np.ndarray) -> np.n
 
 
 def largest_empty_rectangle(design: Design, placement: Placement) -> tuple[float, float, float, float]:
-    """Left, low, right and high of the largest rectangle beside macros and their halos, µm."""
+    """Returns left, low, right and high of the largest rectangle beside macros and their halos, in µm."""
     found = _native.tidiness(native_design(design), placement.x, placement.y, placement.orientation)
     left, low, right, high = found[-1]
     return left, low, right, high

@@ -1,9 +1,9 @@
 """The pool inside JAX programs: `pool.xla()`.
 
-A handle carries its pool's number, and a call finds the pool by it. So one program can play several pools: under
-`jax.vmap` over their handles one after the other, under `jax.shard_map` and `jax.pmap` each device its own, at once.
+A handle carries the number of its pool, by which a call finds the pool. One program can therefore play several pools:
+sequentially under `jax.vmap` over their handles; concurrently, one per device, under `jax.shard_map` and `jax.pmap`.
 
-Axis legend: B environments in a batch. JAX is imported when it is first needed.
+Axis legend: B environments in a batch. JAX is imported on first use.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed
 
 
 _POOLS: weakref.WeakValueDictionary[int, Pool] = weakref.WeakValueDictionary()
-"""By number, for callbacks; the engine has a registry of its own."""
+"""Pools by number, for callbacks; the engine has a registry of its own."""
 
 
 class Pool(Protocol):
-    """The part of `placement.engine.pool.EnvironmentPool` that is used here."""
+    """The interface of `placement.engine.pool.EnvironmentPool` that this module uses."""
 
     spec: PoolSpec
     number: int
@@ -49,7 +49,7 @@ class Pool(Protocol):
 
 
 class PoolFunctions(NamedTuple):
-    """What a JAX program plays a pool with; each function returns the handle for the next call.
+    """Functions with which a JAX program plays a pool; each returns the handle for the next call.
 
     Attributes:
         handle: uint32 [2]; each call takes the handle of the call before, which keeps the calls in order.
@@ -58,9 +58,9 @@ class PoolFunctions(NamedTuple):
         send: ``send(handle, actions, env_id=None) -> handle``.
         step: ``step(handle, actions, env_id=None) -> handle, result``.
 
-    A result is what `EnvironmentPool.recv` returns, as JAX arrays; the costs are float32 and `info` has no true sizes.
-    The functions play whatever pool the handle is of, if its batches have the same shapes: see docs/how-to/
-    other-learners.md for `jax.vmap`, `jax.shard_map` and `jax.pmap`.
+    A result is that of `EnvironmentPool.recv` as JAX arrays; the costs are float32 and `info` has no true sizes. The
+    functions play the pool of the handle, provided that its batches have the same shapes; for `jax.vmap`,
+    `jax.shard_map` and `jax.pmap` see docs/how-to/other-learners.md.
     """
 
     handle: jax.Array
@@ -70,13 +70,13 @@ class PoolFunctions(NamedTuple):
 
 
 def pool_functions(pool: Pool, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
-    """The functions for `pool`, for use inside `jax.jit` and control flow.
+    """Returns the functions for `pool`, for use inside `jax.jit` and control flow.
 
     Args:
-        pool: stays the caller's: it must live, and be closed, outside the program.
-        callback: whether to go through a host callback instead of XLA's foreign function interface. None: where the
-            default backend is no CPU, or the engine was built without XLA's headers.
-        timeout: seconds that a batch is waited for, before the program fails.
+        pool: remains owned by the caller: it must live, and be closed, outside the program.
+        callback: whether to use a host callback instead of XLA's foreign function interface. None: only if the default
+            backend is not the CPU, or the engine was built without XLA's headers.
+        timeout: seconds to wait for a batch before the program fails.
     """
     import jax
 
@@ -107,7 +107,7 @@ def pool_functions(pool: Pool, *, callback: bool | None = None, timeout: float =
 
 
 def _int32(array: Any) -> Any:
-    """`array` as int32 [B]; raises TypeError for no integers, ValueError for another shape."""
+    """Returns `array` as int32 [B]; raises TypeError unless it holds integers, ValueError for another shape."""
     import jax
 
     array = jax.numpy.asarray(array)
@@ -115,14 +115,14 @@ def _int32(array: Any) -> Any:
         raise TypeError(f"actions and env_id must be integers, as int32, not {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"actions and env_id must have one axis, not shape {list(array.shape)}")
-    # What does not fit in int32 becomes its first or last value, which is out of range, too.
+    # Values outside int32 saturate to its limits, which are out of range as well.
     own, limits = np.iinfo(array.dtype), np.iinfo(np.int32)
     low, high = max(own.min, limits.min), min(own.max, limits.max)
     return jax.numpy.clip(array, low, high).astype(np.int32)
 
 
 def _structured(outputs: Any) -> Any:
-    """Handle and result from the flat outputs of a call."""
+    """Builds handle and result from the flat outputs of a call."""
     import jax
 
     handle, *arrays = outputs
@@ -144,7 +144,7 @@ def _result_shapes(pool: Pool, size: int) -> list[jax.ShapeDtypeStruct]:
 
 
 def _in_the_engine(timeout: float) -> Callable[..., Any]:
-    """Calls through XLA's foreign function interface, on the CPU."""
+    """Calls the pool through XLA's foreign function interface, on the CPU."""
     import jax
 
     if not _native.XLA_HANDLERS:
@@ -169,7 +169,7 @@ def _register_handlers() -> None:
 
 
 def _through_the_host(timeout: float) -> Callable[..., Any]:
-    """Calls through Python, on any backend."""
+    """Calls the pool through Python, on any backend."""
     from jax.experimental import io_callback
 
     def call(name: str, shapes: list[jax.ShapeDtypeStruct], *inputs: Any) -> Any:
@@ -178,7 +178,7 @@ def _through_the_host(timeout: float) -> Callable[..., Any]:
             after = np.asarray(handle) + np.array([0, 1], np.uint32)
             pool = _POOLS.get(int(after[0]))
             if pool is None:
-                raise RuntimeError("the pool of this handle is no more")
+                raise RuntimeError("the pool of this handle no longer exists")
             if name == "send":
                 pool.send(*arrays)
                 return [after]

@@ -20,11 +20,11 @@ except ImportError as error:
 
 
 class DmEnvPool(dm_env.Environment):
-    """A pool whose every timestep is a batch: step types int32 [B], rewards and discounts float32 [B].
+    """A pool whose timesteps are batches: step types int32 [B], rewards and discounts float32 [B].
 
-    The step that ends an episode is of type LAST, with discount 0. The next action for that environment is ignored and
-    brings a FIRST, whose reward and discount have no meaning (0 and 1). Observations are the pool's, with the
-    environments' numbers, costs and true sizes among them (``env_id``, ``costs``, ``rows``, ``columns``, ``macros``,
+    The step that ends an episode has type LAST and discount 0. The next action for that environment is ignored and
+    returns a FIRST step, whose reward and discount (0 and 1) are meaningless. Observations are the pool's and include
+    the environments' numbers, costs and true sizes (``env_id``, ``costs``, ``rows``, ``columns``, ``macros``,
     ``dead_end``).
 
     Example:
@@ -36,7 +36,7 @@ class DmEnvPool(dm_env.Environment):
     """
 
     def __init__(self, pool: EnvironmentPool) -> None:
-        """Takes the pool, which `close` closes."""
+        """Takes ownership of the pool; `close` closes it."""
         self.pool = pool
 
     def reset(self) -> dm_env.TimeStep:
@@ -45,19 +45,19 @@ class DmEnvPool(dm_env.Environment):
         return self.recv()
 
     def step(self, action: np.ndarray, env_id: np.ndarray | None = None) -> dm_env.TimeStep:
-        """Takes one action (int32 [B]) in each environment; raises what `EnvironmentPool.step` raises."""
+        """Takes one action (int32 [B]) in each environment; raises the errors of `EnvironmentPool.step`."""
         return _timestep(self.pool.step(action, env_id))
 
     def send(self, action: np.ndarray, env_id: np.ndarray | None = None) -> None:
-        """Takes one action in each environment and does not wait; raises what `EnvironmentPool.send` raises."""
+        """Takes one action in each environment without waiting; raises the errors of `EnvironmentPool.send`."""
         self.pool.send(action, env_id)
 
     def recv(self, timeout: float | None = None) -> dm_env.TimeStep:
-        """The next batch; raises what `EnvironmentPool.recv` raises."""
+        """Returns the next batch; raises the errors of `EnvironmentPool.recv`."""
         return _timestep(self.pool.recv(timeout))
 
     def observation_spec(self) -> dict[str, specs.Array]:
-        """The arrays of one environment's observation, without the batch axis."""
+        """Returns the arrays of one environment's observation, without the batch axis."""
         spec = self.pool.spec
         counts = {"env_id": self.pool.num_envs - 1, "rows": spec.rows, "columns": spec.columns, "macros": spec.steps}
         shown = {
@@ -72,15 +72,15 @@ class DmEnvPool(dm_env.Environment):
         }
 
     def action_spec(self) -> specs.DiscreteArray:
-        """One environment's action, row · C + column."""
+        """Returns the spec of one environment's action, row · C + column."""
         return specs.DiscreteArray(self.pool.spec.num_actions, np.int32, "action")
 
     def reward_spec(self) -> specs.Array:
-        """One environment's reward."""
+        """Returns the spec of one environment's reward."""
         return specs.Array((), np.float32, "reward")
 
     def discount_spec(self) -> specs.BoundedArray:
-        """One environment's discount."""
+        """Returns the spec of one environment's discount."""
         return specs.BoundedArray((), np.float32, 0, 1, "discount")
 
     def close(self) -> None:

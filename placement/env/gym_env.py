@@ -32,10 +32,10 @@ _PIXELS = 512
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
-    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell (with
-    `config.action_scale` on a cell of a finer grid).
+    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell.
 
-    - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
+    - **Action**: Discrete(R · C), row · C + column; with `config.action_scale`, on a finer grid. Illegal actions raise;
+      sampling `action_space` draws legal ones.
     - **Observation**: see `observation_space`.
     - **Reward**: 0 before the end; after the last macro the soft macros are placed and the reward is minus the exact
       cost, or what the function `config.reward` pays. When the next macro has no legal gcell the episode ends with
@@ -43,7 +43,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's terms by name) when all macros are placed;
       ``reason`` (a sentence) at a dead end.
 
-    Nothing is random: an episode is a pure function of its actions, and `seed` only seeds `np_random`.
+    Episodes are deterministic functions of their actions; `seed` only seeds `np_random`.
 
     Example:
         >>> env = gymnasium.make("MacroPlacement-v0", design="toy6")  # or PlacementEnv("toy6")
@@ -60,10 +60,11 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         config: EnvConfig | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """Makes the environment.
+        """Creates the environment.
 
         Args:
-            design: a design, or the name or path of one; or a distribution, of which each episode has the next design.
+            design: a design, or the name or path of one; or a distribution, from which each episode plays the next
+                design.
             config: reward weights, dead-end penalty, soft placer.
             render_mode: None or `rgb_array`.
 
@@ -77,16 +78,16 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._pool = make_pool(load(design) if isinstance(design, str) else design, 1, config=config)
         self.design = self._pool.designs[0]
         self._batch, _ = self._pool.reset()
-        self._mask = self._batch["mask"][0].copy()  # the current one at any time, for the action space
+        self._mask = self._batch["mask"][0].copy()  # the current mask, for the action space
         self._ended = False
-        self._cells: list[int] = []  # the episode's actions
+        self._cells: list[int] = []  # actions of the episode
         self.observation_space = observation_space(self._pool)
         self.action_space = GridCells(self._mask)
         self.spec = copy.deepcopy(gymnasium.spec(ENVIRONMENT_ID))
         self.spec.kwargs = {"design": design if self._pool.draws_designs else self.design, "config": config}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        """Begins an episode; `options` has no meaning here."""
+        """Begins an episode; `options` is ignored."""
         super().reset(seed=seed)
         self._batch, _ = self._pool.reset()
         self.design = self._pool.designs[int(self._batch["design"][0])]
@@ -98,7 +99,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         """Centres the current macro on a gcell.
 
         Raises:
-            IllegalAction: (a ValueError) names the macro, the gcell and why; nothing has changed.
+            IllegalAction: (a ValueError) the message names the macro, the gcell and the reason; nothing has changed.
             RuntimeError: the episode has ended.
         """
         if self._ended:
@@ -120,9 +121,9 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
 
     @property
     def placement(self) -> Placement:
-        """The present placement, from the engine's own state: unplaced nodes are at 0 with `placed` False.
+        """Returns the current placement from the engine's state: unplaced nodes are at 0 with `placed` False.
 
-        Once all macros are placed, the soft macros are placed too.
+        Soft macros are placed once all hard macros are.
         """
         netlist, order, initial = self.design.netlist, self.design.placing_order, self.design.initial
         if len(self._cells) == len(order):
@@ -139,7 +140,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return Placement(x=x, y=y, orientation=initial.orientation, placed=placed, fixed=initial.fixed)
 
     def render(self) -> np.ndarray | None:
-        """uint8 [height, width, 3], the longer side 512 pixels: hard macros dark, what soft macros cover light."""
+        """Returns uint8 [height, width, 3], longer side 512 pixels: hard macros dark, area under soft macros light."""
         if self.render_mode is None:
             return None
         canvas, netlist, placement = self.design.canvas, self.design.netlist, self.placement
@@ -156,7 +157,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return image[::-1].copy()
 
     def _dead_end(self) -> str:
-        """Why the episode ended before there was a legal placement."""
+        """Explains why the episode ended before all macros were placed."""
         placed, order = int(self._batch["step"][0]), self.design.placing_order
         name = self.design.netlist.names[order[placed]]
         return f"macro {name!r} has no legal gcell left; {placed} of {len(order)} macros were placed"
@@ -167,7 +168,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
 
 
 def observation_space(pool: EnvironmentPool) -> spaces.Dict:
-    """What `PlacementEnv` shows of the one design of its pool.
+    """Observation space of `PlacementEnv` for the single design of its pool.
 
     - ``step``: Discrete(T + 1), macros placed so far; the current macro is ``design.placing_order[step]``.
     - ``mask``: uint8 [R, C], 1 where the current macro may be centred; all 0 when the episode has ended.
@@ -181,32 +182,32 @@ def observation_space(pool: EnvironmentPool) -> spaces.Dict:
 
 
 def _observation_of(observation: dict[str, np.ndarray], index: int) -> dict[str, Any]:
-    """A copy of one environment's part of a batch, as an element of `observation_space`."""
+    """Returns a copy of one environment's slice of a batch, as an element of `observation_space`."""
     shown = {name: observation[name][index].copy() for name in ("mask", "maps", "x", "y")}
     return {"step": np.int64(observation["step"][index]), **shown}
 
 
 class GridCells(spaces.Discrete):
-    """The gcells as actions, row · C + column. Sampling without a mask of one's own draws a legal gcell.
+    """The gcells as actions, row · C + column. Sampling without an explicit mask draws a legal gcell.
 
     The sample right after `seed` can be an episode's first action: callers that seed, sample, reset and then step, as
-    Gymnasium's checker does, take a legal one.
+    Gymnasium's checker does, take a legal action.
     """
 
     def __init__(self, mask: np.ndarray) -> None:
-        """Takes the legal mask, uint8 [R, C], as an episode begins; the array is looked at again at every sample."""
+        """Takes the initial legal mask of an episode, uint8 [R, C]; the array is read again at every sample."""
         self._legal = mask
         self._legal_first = mask.copy()
         self._seeded = False
         super().__init__(int(mask.size))
 
     def seed(self, seed: int | None = None) -> Any:
-        """Seeds the samples."""
+        """Seeds the sampling."""
         self._seeded = True
         return super().seed(seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """One action: among those that `mask` (int8 [R·C]) or `probability` allows, else among the legal ones."""
+        """Samples an action that `mask` (int8 [R·C]) or `probability` allows, by default a legal one."""
         seeded, self._seeded = self._seeded, False
         if mask is not None or probability is not None:
             return super().sample(mask=mask, probability=probability)

@@ -22,14 +22,14 @@ except ImportError as error:
 
 
 class PoolVecEnv(VecEnv):
-    """A pool as Stable-Baselines3's learners take environments, `MaskablePPO` of sb3-contrib among them.
+    """A pool as a vectorised environment for Stable-Baselines3 learners, including `MaskablePPO` of sb3-contrib.
 
-    Observations are the pool's dicts, without `design` where designs are drawn, and actions its cells, row · C +
-    column. Stable-Baselines3 resets an ended environment in the same step: the first observation of the next episode
-    comes with the reward of the last action, and the last observation of the ended one is in
-    ``info["terminal_observation"]``. ``info["episode"]`` is its reward ``r``, its length ``l`` and the seconds ``t``
-    since this object was made, which the learners average. ``info["costs"]`` has the cost's parts by name where all
-    macros were placed.
+    Observations are the pool's dicts, without `design` if designs are drawn; actions are cells, row · C + column.
+    Stable-Baselines3 resets an ended environment in the same step: the first observation of the next episode is
+    returned with the reward of the last action, and the last observation of the ended episode is in
+    ``info["terminal_observation"]``. ``info["episode"]`` holds its reward ``r``, its length ``l`` and the seconds ``t``
+    since this object was created, which the learners average. ``info["costs"]`` holds the components of the cost by
+    name if all macros were placed.
 
     Example:
         >>> envs = PoolVecEnv(placement.make_pool("toy6", num_envs=4))
@@ -39,7 +39,7 @@ class PoolVecEnv(VecEnv):
     """
 
     def __init__(self, pool: EnvironmentPool) -> None:
-        """Takes the pool, which `close` closes.
+        """Takes ownership of the pool; `close` closes it.
 
         Raises:
             ValueError: the pool's batches do not hold all its environments.
@@ -49,7 +49,7 @@ class PoolVecEnv(VecEnv):
         self.pool, self.render_mode = pool, None
         self._began, self._rewards = time.monotonic(), np.zeros(pool.num_envs)
         self._masks = np.zeros((pool.num_envs, pool.spec.num_actions), bool)
-        # Policies of Stable-Baselines3 take one input for each design, which a distribution has no number of.
+        # Policies of Stable-Baselines3 have one input per design; a distribution has no fixed number of designs.
         self._names = [name for name in pool.spec.observation if name != "design" or not pool.draws_designs]
         shown = spaces.Dict({name: pool.observation_space[name] for name in self._names})
         super().__init__(pool.num_envs, shown, pool.action_space)
@@ -64,11 +64,11 @@ class PoolVecEnv(VecEnv):
         return observation
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Takes one action (integers [B]) in each environment; raises what `EnvironmentPool.send` raises."""
+        """Takes one action (integers [B]) in each environment; raises the errors of `EnvironmentPool.send`."""
         self.pool.send(actions)
 
     def step_wait(self) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Observation, reward (float32 [B]), ended (bool [B]) and an info of each environment."""
+        """Returns observation, reward (float32 [B]), ended (bool [B]) and one info per environment."""
         found, reward, terminated, _, brought = self.pool.recv()
         observation, rewards, ended = self._copied(found), reward.copy(), terminated.copy()
         self._rewards += rewards
@@ -85,7 +85,7 @@ class PoolVecEnv(VecEnv):
         return observation, rewards, ended, infos
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions, bool [B, R·C], by the name that sb3-contrib looks for."""
+        """Returns the legal actions, bool [B, R·C]; sb3-contrib looks for this name."""
         return self._masks
 
     def close(self) -> None:
@@ -93,11 +93,11 @@ class PoolVecEnv(VecEnv):
         self.pool.close()
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` or `env_method` knows the name."""
+        """Returns whether `get_attr` or `env_method` knows the name."""
         return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The pool's attribute, once for each environment; raises AttributeError where there is none."""
+        """Returns the pool's attribute, once per environment; raises AttributeError if there is none."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -105,19 +105,19 @@ class PoolVecEnv(VecEnv):
         raise AttributeError(f"{attr_name}: the environments of a pool have no attributes of their own")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """`action_masks` of each environment; raises AttributeError for any other name."""
+        """Returns `action_masks` of each environment; raises AttributeError for any other name."""
         if method_name != "action_masks":
             raise AttributeError(f"{method_name}: the environments of a pool have the method action_masks alone")
         return [self._masks[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Sequence[bool]:
-        """False for each environment, but for `Monitor`, whose ``info["episode"]`` is given."""
+        """Returns False for each environment, except for `Monitor`, whose ``info["episode"]`` is provided."""
         from stable_baselines3.common.monitor import Monitor
 
         return [issubclass(Monitor, wrapper_class)] * len(list(self._get_indices(indices)))
 
     def _last_info(self, index: int, observation: dict[str, np.ndarray], info: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The info of the step that ended the episode of environment `index`."""
+        """Returns the info of the step that ended the episode of environment `index`."""
         taken = time.monotonic() - self._began
         episode = {"r": float(self._rewards[index]), "l": int(info["elapsed_step"][index]), "t": taken}
         last = {name: values[index].copy() for name, values in observation.items()}

@@ -21,7 +21,7 @@ from placement.netlist.distribution import DesignDistribution
 
 
 class LegalCells(spaces.MultiDiscrete):
-    """The actions of all environments, int64 [B]. Sampling without a mask of one's own draws legal gcells."""
+    """The actions of all environments, int64 [B]. Sampling without an explicit mask draws legal gcells."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
         """Takes the pool, whose state is read whenever actions are sampled."""
@@ -29,7 +29,7 @@ class LegalCells(spaces.MultiDiscrete):
         super().__init__([pool.spec.num_actions] * pool.num_envs)
 
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
-        """One action for each environment; 0, which is ignored, where its episode has ended."""
+        """Samples one action per environment; 0, which is ignored, if its episode has ended."""
         if mask is None and probability is None:
             legal = self._pool.observe()[0]["mask"].reshape(self._pool.num_envs, -1)
             scores = self.np_random.random(legal.shape) * legal
@@ -46,9 +46,9 @@ class LegalCells(spaces.MultiDiscrete):
 class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
     """Environments of one or more designs, stepped together by the engine's threads.
 
-    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside the
-    pool's, ``costs`` by name with the mask ``_costs`` of Gymnasium's infos, and ``action_mask`` int8
-    [B, R·C]. Results are the caller's: copies that nothing overwrites.
+    Actions are ints [B], row · C + column of the padded grid. Environments are reset automatically in the next step. In
+    addition to the pool's entries, `info` holds ``costs`` by name with Gymnasium's mask ``_costs``, and ``action_mask``
+    int8 [B, R·C]. Results are copies owned by the caller.
 
     Example:
         >>> envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=4, design="toy6")
@@ -66,7 +66,7 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         num_threads: int = 0,
         seed: int = 0,
     ) -> None:
-        """Makes the pool; arguments and errors are those of `placement.make_pool`."""
+        """Creates the pool; arguments and errors are those of `placement.make_pool`."""
         self.pool = make_pool(design, num_envs, config=config, num_threads=num_threads, seed=seed)
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
@@ -84,11 +84,11 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         """Begins an episode in every environment, or in those of `options["reset_mask"]` (bool [B]).
 
         Args:
-            seed: an int, or one for each environment; only `pool.sample_actions` draws from it.
-            options: nothing but ``reset_mask`` has a meaning.
+            seed: an int, or one per environment; only `pool.sample_actions` uses it.
+            options: only ``reset_mask`` is used.
 
         Raises:
-            ValueError: `reset_mask` is no bool [B] with a True in it.
+            ValueError: `reset_mask` is not a bool [B] with at least one True.
         """
         super().reset(seed=seed if isinstance(seed, int) else None)
         mask = (options or {}).get("reset_mask")
@@ -108,7 +108,7 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
 
         Raises:
             IllegalAction: (a ValueError) an action is out of range or not legal; nothing has changed.
-            ValueError, TypeError: another shape, or no integers.
+            ValueError, TypeError: another shape, or not integers.
         """
         observation, reward, terminated, truncated, info = self.pool.step(actions)
         result = _copied(observation), reward.copy(), terminated.copy(), truncated.copy()

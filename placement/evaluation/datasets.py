@@ -1,6 +1,4 @@
-"""`macro-placement dataset`: writes episodes of a policy, or of what searches found, for learners that do not play."""
-
-from __future__ import annotations
+"""`macro-placement dataset`: writes episodes of a policy or of searches, for learners that do not play."""
 
 import dataclasses
 import json
@@ -30,8 +28,7 @@ from placement.report.progress_bar import progress_bars
 from placement.training.episode_dataset import EpisodeDataset
 from placement.utils.interruption import Interruption
 
-SEARCHES = "searches"
-"""The folder of the searches in that of the data set, until this is written."""
+SEARCHES = "searches"  # the folder of the searches, inside the data set's folder until the data set is written
 RECORD_NAME, PLACEMENT_NAME = "found.json", "placement.plc"
 
 
@@ -45,10 +42,11 @@ class DatasetConfig(AnnealSettings):
 
 
 def write_dataset(config: DatasetConfig, console: Console) -> None:
-    """Writes `samples` episodes: drawn from the policy in `checkpoint`, or of as many searches of `time` seconds each.
+    """Writes `samples` episodes, drawn from the policy in `checkpoint` or made from as many searches of `time` seconds
+    each.
 
-    A search's episode places each macro in the legal cell nearest to where the search has it. Ctrl-C ends the searches
-    (KeyboardInterrupt); the same command resumes there.
+    A search's episode places each macro in the legal cell nearest to its position in the search. Ctrl-C ends the
+    searches (KeyboardInterrupt); the same command resumes from there.
     """
     check_out(config)
     found = policy_episodes(config) if config.checkpoint else search_episodes(config, console)
@@ -64,7 +62,7 @@ def write_dataset(config: DatasetConfig, console: Console) -> None:
 
 
 def policy_episodes(config: DatasetConfig) -> EpisodeDataset:
-    """Episodes drawn from a trained policy."""
+    """Returns episodes drawn from a trained policy."""
     policy = policy_from_settings(config)
     episodes = policy.evaluator.episodes(policy.parameters, jax.random.key(config.seed))
     origin = {"policy": str(policy.run), "iteration": policy.iteration, "seed": config.seed}
@@ -72,9 +70,9 @@ def policy_episodes(config: DatasetConfig) -> EpisodeDataset:
 
 
 def search_episodes(config: DatasetConfig, console: Console) -> EpisodeDataset:
-    """Episodes that lead to the placements that searches find, which are kept in `SEARCHES`.
+    """Returns episodes that lead to the placements of searches, which are kept in `SEARCHES`.
 
-    Raises KeyboardInterrupt where it was stopped; the same call resumes from there.
+    Raises KeyboardInterrupt when stopped; the same call resumes from there.
     """
     assert config.design is not None
     env = EnvConfig(cost=config.cost, action_scale=0, off_grid=True, soft_placer=config.soft_placer or "annealed")
@@ -89,7 +87,7 @@ def search_episodes(config: DatasetConfig, console: Console) -> EpisodeDataset:
             )
             found = _searched(design, config, config.seed + number, watch)
             if found is None:
-                console.print(f"{number} of {count} searches: stopped; the same command resumes from here")
+                console.print(f"{number} of {count} searches: stopped; the same command resumes")
                 raise KeyboardInterrupt
             placements.append(found)
             cost = compute_costs(design, found, weights=config.weights).total
@@ -99,7 +97,7 @@ def search_episodes(config: DatasetConfig, console: Console) -> EpisodeDataset:
 
 
 def _searched(design: Design, config: DatasetConfig, seed: int, watch: Watch) -> Placement | None:
-    """What a search finds, or found earlier and left in its folder; None if it was stopped."""
+    """The placement that a search finds, or left in its folder earlier; None if it was stopped."""
     settings: dict[str, Any] = {"config": config.anneal, "weights": config.weights, "seconds": config.time}
     settings |= {"threads": config.threads, "seed": seed}
     about, folder = search_identity(design, (), **settings), watch.folder
@@ -110,11 +108,11 @@ def _searched(design: Design, config: DatasetConfig, seed: int, watch: Watch) ->
             return None
         write_placement(folder / PLACEMENT_NAME, design, found.placement)
         write_whole(folder / RECORD_NAME, json.dumps(about) + "\n")
-    return read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)[1]  # as the file rounds it
+    return read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)[1]  # as rounded in the file
 
 
 def _known(record: Path) -> Any:
-    """What a finished search was; None where there is none."""
+    """The record of a finished search; None if there is none."""
     try:
         return json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):

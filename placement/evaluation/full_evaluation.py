@@ -1,9 +1,7 @@
-"""The full evaluation: all standard cells placed around a placement's macros, and their routing estimated.
+"""The full evaluation, which places all standard cells around a placement's macros and estimates their routing.
 
 Axis legend: M standard cells, X gcells across, Y gcells up, K macros that arrays consist of. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import io
 from collections.abc import Callable
@@ -43,18 +41,18 @@ class PlacedCells(NamedTuple):
 
     @property
     def placement(self) -> Placement:
-        """Of the flat netlist, cells included."""
+        """The placement of the flat netlist, including cells."""
         return self.result.placement
 
     @property
     def drawn_cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the standard cells: x and y, µm from the canvas's lower left corner, and cluster, [M] each."""
+        """Coordinates x and y (µm from the canvas's lower left corner) and cluster of the standard cells, [M] each."""
         core, cells = self.flat.floorplan.core, self.flat.cells
         return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
 
     @property
     def drawn_members(self) -> np.ndarray:
-        """float64 [K, 4, 2]: the corners of the macros in arrays, from the canvas's lower left corner."""
+        """Corners of the macros in arrays, from the canvas's lower left corner, float64 [K, 4, 2]."""
         core, there = self.flat.floorplan.core, self.placement
         corners = [
             array.corners_at(float(there.x[array.node]), float(there.y[array.node]), int(there.orientation[array.node]))
@@ -64,15 +62,15 @@ class PlacedCells(NamedTuple):
 
 
 class LegalisedCells(NamedTuple):
-    """A placement with all its standard cells on sites of rows, and how many of them have no place."""
+    """A placement with all its standard cells on sites of rows, and the number of cells without a place."""
 
     cells: PlacedCells
     without_place: int
 
 
 class KeptCells(NamedTuple):
-    """What a picture of a full evaluation shows: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`,
-    and the routing demand over capacity, float32 [X, Y] in each direction.
+    """The data of a full evaluation's picture: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`, and
+    the routing demand over capacity, float32 [X, Y] in each direction.
     """
 
     x: np.ndarray
@@ -83,10 +81,10 @@ class KeptCells(NamedTuple):
 
 
 class FullEvaluation(NamedTuple):
-    """What the full evaluation of a placement found.
+    """The results of a full evaluation.
 
-    In `placed` the cells are as near to each other as they may be, which gives the flat wirelength; in `legal` they are
-    spread as a flow leaves them, and legalised, which gives `route`.
+    In `placed` the cells are as close together as possible, which gives the flat wirelength; in `legal` they are spread
+    as in a flow and legalised, which gives `route`.
     """
 
     metrics: FullMetrics
@@ -95,7 +93,7 @@ class FullEvaluation(NamedTuple):
     route: RoutingEstimate
 
     def keep_drawn(self, path: Path) -> None:
-        """Writes a file for `read_drawn`: what a picture of the evaluation shows."""
+        """Writes the data of the evaluation's picture to a file for `read_drawn`."""
         x, y, cluster = self.placed.drawn_cells
         maps = self.route.horizontal.astype(np.float32), self.route.vertical.astype(np.float32)
         drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
@@ -103,17 +101,17 @@ class FullEvaluation(NamedTuple):
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
-    """The flat netlist in the folder of a clustered design, and each node's cluster; raises DesignError."""
+    """Reads the flat netlist in the folder of a clustered design, and each node's cluster; raises DesignError."""
     folder = find(design).parent
     flat = read_flat(folder)
     return flat, clusters_or_none(folder, flat)
 
 
 class FullEvaluator:
-    """Places all cells of a design around its macros, and estimates their routing; for several placements.
+    """Places all cells of a design around its macros, and estimates their routing, for several placements.
 
-    With `timing`, critical paths pull the legal cells together. Raises DesignError where the design has no flat
-    netlist, or one that cannot be read or is of other macros.
+    With `timing`, critical paths pull the legal cells together. Raises DesignError if the design has no flat netlist,
+    or one that cannot be read or has other macros.
     """
 
     def __init__(self, name: str, design: Design, timing: TimingEvaluator | None = None) -> None:
@@ -125,19 +123,20 @@ class FullEvaluator:
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
-        """All cells around the hard macros of a placement of the clustered design, without whitespace for routing.
+        """Places all cells around the hard macros of a placement of the clustered design, without whitespace for
+        routing.
 
-        Once `stopped()` is true, the result is what was reached. Raises DesignError where the flat netlist does not fit
-        the placement, the cells do not fit, or they flew apart.
+        Once `stopped()` is true, the current cells are returned. Raises DesignError if the flat netlist does not fit
+        the placement, the cells do not fit, or they diverge.
         """
         return self._placed(self._evaluator.dense(placement, stopped=stopped))
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
-        """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
+        """Does the same as `place`, with the whitespace that routing needs: at `DENSITY`, apart from PDN channels."""
         return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
     def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
-        """The cells of `FullEvaluation.legal`; arguments and errors as of `place`."""
+        """Returns the cells of `FullEvaluation.legal`; takes the arguments and raises the errors of `place`."""
         spread, again = self._evaluator.shorter_spread(placement, stopped=stopped)
         spread = self._evaluator.timing_driven(spread, again, stopped=stopped)
         return self._legalised(spread, self._evaluator.legalised(spread))
@@ -149,9 +148,9 @@ class FullEvaluator:
         report: Callable[[float, float], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FullEvaluation:
-        """Evaluates a placement of the clustered design; arguments and errors as of `place`.
+        """Evaluates a placement of the clustered design; takes the arguments and raises the errors of `place`.
 
-        `report` is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1].
+        `report` is called with the cells' density overflow, and the completed fraction of the evaluation, in [0, 1].
         """
         found = self._evaluator.evaluate(placement, report=_shares(report) if report else None, stopped=stopped)
         dense, spread, legal, route = found.dense, found.spread, found.legal, found.route
@@ -174,7 +173,7 @@ class FullEvaluator:
         return FullEvaluation(metrics, self._placed(dense), self._legalised(spread, legal).cells, route)
 
     def _legalised(self, spread: CellPlacement, legal: LegalCells | None) -> LegalisedCells:
-        """Spread cells on sites of rows; as they are if the floorplan has no rows."""
+        """Spread cells on sites of rows, or unchanged if the floorplan has no rows."""
         if legal is None:
             return LegalisedCells(self._placed(spread), 0)
         result = spread._replace(placement=legal.placement, wirelength=legal.wirelength)
@@ -187,12 +186,12 @@ class FullEvaluator:
 def evaluate_fully(
     name: str, design: Design, placement: Placement, console: Console, timing: TimingEvaluator | None = None
 ) -> FullEvaluation:
-    """As `FullEvaluator`, for one placement, with a bar on a terminal."""
+    """Runs `FullEvaluator` for one placement, with a progress bar on a terminal."""
     evaluator = FullEvaluator(name, design, timing)
     if evaluator.uncounted_nets:
         console.print(
-            f"note: {evaluator.uncounted_nets} of the flat netlist's nets have more than {MOST_PINS:,} pins (as clocks "
-            "and resets have) and count neither in wirelength nor in routing",
+            f"note: {evaluator.uncounted_nets} nets have more than {MOST_PINS:,} pins (such as clocks and resets): "
+            "they count neither in wirelength nor in routing",
             soft_wrap=True,
         )
     with progress_bars(console, "placing cells") as (bar,):
@@ -201,12 +200,12 @@ def evaluate_fully(
     return found
 
 
-def warn_unless_spread(flat: FullMetrics, console: Console, whose: str = "") -> None:
-    """Prints a note if the cells, those around the macros of the placement `whose`, did not spread as they should."""
+def warn_unless_spread(flat: FullMetrics, console: Console) -> None:
+    """Prints a note if the cells did not spread to the target density."""
     if not flat.flat_converged:
         console.print(
-            f"note: {whose}{': ' if whose else ''}the cells did not spread: after {SETTINGS.iterations} iterations "
-            f"{flat.density_overflow:.1%} of their area overflow their bins, more than {SETTINGS.overflow:.0%}; the "
+            f"note: the cells did not spread: after {SETTINGS.iterations} iterations "
+            f"{flat.density_overflow:.1%} of their area overflows its bins, more than {SETTINGS.overflow:.0%}; the "
             "figures of the full evaluation are less reliable",
             soft_wrap=True,
         )
@@ -214,7 +213,7 @@ def warn_unless_spread(flat: FullMetrics, console: Console, whose: str = "") -> 
 
 def draw(found: FullEvaluation, design: Design, placement: Placement, folder: Path, title: str) -> None:
     """Writes `cells.png` and `routing.png` to a folder."""
-    from placement.report import plots, style  # Matplotlib takes a second to import
+    from placement.report import plots, style  # imported late, since Matplotlib takes a second
 
     folder.mkdir(parents=True, exist_ok=True)
     cells = plots.DrawnCells(*found.placed.drawn_cells, members=found.placed.drawn_members)
@@ -225,7 +224,7 @@ def draw(found: FullEvaluation, design: Design, placement: Placement, folder: Pa
 
 
 def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress], None]:
-    """Reports the completed share of the evaluation, in which every initial placement of the cells counts alike."""
+    """Reports the completed fraction of the evaluation, in which all initial placements of the cells count alike."""
     most = 0.0
 
     def show(number: int, progress: Progress) -> None:
@@ -238,6 +237,6 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
 
 
 def read_drawn(path: Path) -> KeptCells:
-    """What `FullEvaluation.keep_drawn` wrote to a file; raises OSError or ValueError where there is none."""
+    """Reads the file that `FullEvaluation.keep_drawn` wrote; raises OSError or ValueError if there is none."""
     with io.BytesIO(path.read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
         return KeptCells(**{name: arrays[name] for name in KeptCells._fields})

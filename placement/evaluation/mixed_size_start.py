@@ -1,6 +1,4 @@
-"""Cells and macros placed together: as a search's start, and the macros annealed among the placed cells after it."""
-
-from __future__ import annotations
+"""Places cells and macros together as a search's start, and anneals the macros among the placed cells afterwards."""
 
 import dataclasses
 from collections.abc import Callable
@@ -28,11 +26,11 @@ from placement.netlist.pdn_channel import DENSITY
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
-"""Macros are most of the charge: at an overflow of 7% the cells would not be spread yet."""
+"""Macros are most of the charge; at an overflow of 7% the cells would not be spread yet."""
 WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
-"""Of the cost among the cells. With a congestion weight of 1, wires across arrays of macros stay above the tracks."""
+"""Cost weights among the cells. With a congestion weight of 1, wires across macro arrays stay above the tracks."""
 INITIAL_TEMPERATURE = 0.04
-"""Among the cells, as `AnnealConfig.initial_temperature`: the macros are near where they belong."""
+"""`AnnealConfig.initial_temperature` among the cells; low, since the macros are near their final positions."""
 
 
 def mixed_size_start(
@@ -46,8 +44,8 @@ def mixed_size_start(
 ) -> Start:
     """Places all cells and macros together, makes the hard macros legal, and orients them by the cost of `weights`.
 
-    `name` is the clustered design's, as `load` takes it. Raises DesignError where there is no flat netlist, or the
-    macros cannot be placed or made legal, and KeyboardInterrupt once `stopped()` is true.
+    `name` is the clustered design's name for `load`. Raises DesignError if there is no flat netlist, or the macros
+    cannot be placed or made legal, and KeyboardInterrupt once `stopped()` is true.
     """
     design = ready(design)
     flat = read_flat(find(name).parent)
@@ -76,7 +74,8 @@ def refine_among_cells(
     seed: int,
     watch: Watch,
 ) -> tuple[Placement, SearchResult]:
-    """Anneals the hard macros while all cells stay where the full evaluation put them; arguments as of `search`.
+    """Anneals the hard macros while all cells keep their positions from the full evaluation; takes the arguments of
+    `search`.
 
     Returns the legal `placement` of the clustered design with the hard macros moved and the soft macros placed for
     them, and the search.
@@ -98,7 +97,7 @@ def refine_among_cells(
 
 
 def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
-    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`."""
+    """Wire in µm that exceeds the tracks left by macros, estimated by the nets' boxes on gcells of `cell_context`."""
     among = cell_context(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / _native.USABLE_TRACKS for name in names}

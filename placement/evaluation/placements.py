@@ -1,6 +1,4 @@
-"""`macro-placement evaluate`: placements that are given, their metrics, and the files that all these commands write."""
-
-from __future__ import annotations
+"""`macro-placement evaluate`: metrics of given placements, and the output files that all these commands share."""
 
 import dataclasses
 import json
@@ -31,17 +29,14 @@ from placement.report.placement_metrics import Metrics, json_object, measure, me
 from placement.report.timing_tables import paths_table
 from placement.report.view.faults import NARROW, find_faults
 
-SOFT_PLACER = "analytic"
-"""Places soft macros that no file places."""
-DRAWN_PATHS = 100
-"""Worst paths in a picture."""
-SHOWN_GAPS = 6
-"""Gaps narrower than a channel that are named."""
-_GENERAL_NAMES = ("placement", "best")  # of the files that commands write
+SOFT_PLACER = "analytic"  # default placer of soft macros that no file places
+DRAWN_PATHS = 100  # number of worst paths in a picture
+SHOWN_GAPS = 6  # number of gaps narrower than a channel that are listed
+_GENERAL_NAMES = ("placement", "best")  # names of the files that commands write
 
 
 class Found(NamedTuple):
-    """A placement that was evaluated; its title is for tables and pictures, its origin for `metrics.json`."""
+    """An evaluated placement; its title is for tables and pictures, its origin for `metrics.json`."""
 
     design: Design
     placement: Placement
@@ -51,8 +46,8 @@ class Found(NamedTuple):
 
 
 def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
-    """Prints the metrics of a placement, and writes the files that are requested; raises DesignError."""
-    writes = config.out is not None or config.draws_plots or config.draws_animation or config.flips
+    """Prints the metrics of a placement, and writes the requested files; raises DesignError."""
+    writes = config.out is not None or config.draws_plots or config.flips
     if writes:
         check_out(config)
     design, placement, name, soft = load_placement(config)
@@ -75,7 +70,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     judge = timer.opensta(config.sta) if timer is not None and config.sta is not None else None
     cells = None
     if config.full:
-        from placement.evaluation import full_evaluation  # JAX takes seconds to import
+        from placement.evaluation import full_evaluation  # imported late, since JAX takes seconds
 
         timing = None if timer is None else timer.evaluator
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console, timing)
@@ -103,7 +98,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
 
 
 def _judged(judge: OpenSta, cells: Placement, console: Console) -> OpenStaTiming:
-    """OpenSTA's timing of a placement of the flat netlist; its notices are printed."""
+    """OpenSTA's timing of a placement of the flat netlist; prints its notices."""
     found = judge.evaluate(cells)
     for note in found.notices:
         console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
@@ -122,12 +117,12 @@ def _narrow_gaps(design: Design, placement: Placement) -> list[str]:
 
 
 def check_out(config: EvaluationSettings) -> None:
-    """Raises DesignError if no file can be written in `out`, or below `runs`, where files go by default."""
+    """Raises DesignError if no file can be written in `out`, or, by default, below `runs`."""
     check_output_folder("out", config.out if config.out is not None else "runs")
 
 
 def write_results(folder: Path, found: Found, config: EvaluationSettings, console: Console) -> None:
-    """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures; prints where they are."""
+    """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures; prints their paths."""
     design, placement, metrics = found.design, found.placement, found.metrics
     folder.mkdir(parents=True, exist_ok=True)
     write_placement(folder / "placement.plc", design, placement, comments=[found.title])
@@ -147,17 +142,13 @@ def write_results(folder: Path, found: Found, config: EvaluationSettings, consol
             style.save_figure(figure, folder / "paths.png")
         if metrics.rows is not None:
             style.save_figure(plots.plot_rows(design, placement, metrics.rows, title=found.title), folder / "rows.png")
-    if config.draws_animation:
-        from placement.report import animation
-
-        animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights)
     console.print(f"written to {folder}", soft_wrap=True)
 
 
 class Given(NamedTuple):
-    """A placement that a command is given: a `.plc` file, a DEF file of an imported design, or the design's own.
+    """The placement for a command: a `.plc` file, a DEF file of an imported design, or the design's own.
 
-    `soft` says where the soft macros come from.
+    `soft` describes the source of the soft macros.
     """
 
     design: Design
@@ -167,9 +158,9 @@ class Given(NamedTuple):
 
 
 def load_placement(config: PlacementSettings, design: Design | None = None) -> Given:
-    """The design and the placement that the settings name; raises DesignError.
+    """Loads the design and the placement that the settings name; raises DesignError.
 
-    `design` spares loading it, if it was loaded already with `config.initial` and no placement is named.
+    `design` saves loading it, if it was already loaded with `config.initial` and no placement is named.
     """
     assert config.design is not None
     for key, path in (("placement", config.placement), ("initial", config.initial)):
@@ -193,9 +184,9 @@ def load_placement(config: PlacementSettings, design: Design | None = None) -> G
 
 
 def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str, Placement]:
-    """The placements in `.plc` and DEF files of the design called `name`, by their labels.
+    """Reads the placements in `.plc` and DEF files of the design called `name`, by their labels.
 
-    Raises DesignError for a file that is named twice, cannot be found or read, or is of another design.
+    Raises DesignError for a file that is named twice, cannot be found or read, or belongs to another design.
     """
     for path in paths:
         check_placement_file("placement", path)
@@ -203,14 +194,14 @@ def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str
 
 
 def placement_labels(paths: Sequence[str]) -> list[str]:
-    """A short name for each file, no two alike: the `readable_name`, or what differs in the paths.
+    """Unique short names for files: each is the `readable_name`, or the part of the path that differs.
 
     Raises DesignError for a file that is named twice.
     """
     files = [Path(path).resolve() for path in paths]
     for path, file in zip(paths, files, strict=True):
         if files.count(file) > 1:
-            raise DesignError(f"placement={path}: is given {files.count(file)} times; once is enough")
+            raise DesignError(f"placement={path}: is given {files.count(file)} times")
     for names in ([readable_name(file) for file in files], [file.name for file in files]):
         if len(set(names)) == len(files):
             return names
@@ -230,10 +221,11 @@ def readable_name(file: str | Path) -> str:
 
 
 def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
-    """The placement in a `.plc` or DEF file, on the canvas of `design`, and where its soft macros come from.
+    """Reads the placement in a `.plc` or DEF file on the canvas of `design`, and describes the source of its soft
+    macros.
 
-    Soft macros of a DEF file without placed cells are placed, with a note. A `.plc` file for another canvas gets one.
-    Raises DesignError as `read_placement` and `read_clustered_def` do.
+    Soft macros of a DEF file without placed cells are placed, with a note. A `.plc` file for another canvas gets a
+    note, too. Raises DesignError like `read_placement` and `read_clustered_def`.
     """
     if is_def(path):
         placement, has_cells, notices = read_clustered_def(path, find(name).parent, design)
@@ -249,7 +241,7 @@ def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
 
 
 def has_macro_places(design: Design) -> bool:
-    """Whether the design came with locations for its movable macros: an import puts those without one in one point."""
+    """Whether the design has positions for its movable macros; an import puts macros without one at a single point."""
     macros = design.placing_order
     if len(macros) < 2:
         return True
@@ -259,13 +251,13 @@ def has_macro_places(design: Design) -> bool:
 
 
 def _own(design: Design, name: str) -> tuple[Placement, str, str]:
-    """The design's own placement, its name and its soft macros; these are placed if all are in one point."""
+    """The design's own placement, its name and its soft macros' source; these are placed if all share one point."""
     if not has_macro_places(design):
-        print(f"note: the macros of {design.name} have no locations yet: all are in one point", file=sys.stderr)
+        print(f"note: the macros of {design.name} are unplaced: all are at the same point", file=sys.stderr)
     soft = design.netlist.soft
     if len(soft) < 2 or np.ptp(design.initial.x[soft]) > 0 or np.ptp(design.initial.y[soft]) > 0:
         return design.initial, name, f"as in {name}"
-    why = f"the standard cells of {design.name} have no locations"
+    why = f"the standard cells of {design.name} are unplaced"
     return _with_soft(design, design.initial, why), name, f"placed by {SOFT_PLACER}"
 
 

@@ -1,6 +1,4 @@
-"""`macro-placement sample`: a trained policy places a design: greedy, best of many samples, flips."""
-
-from __future__ import annotations
+"""`macro-placement sample`: a trained policy places a design: greedily, by many samples, and with flips."""
 
 import dataclasses
 import json
@@ -46,18 +44,18 @@ class TrainedPolicy:
     parameters: Any
 
     def evaluate(self, seed: int, *, stopped: Callable[[], bool] = lambda: False) -> list[Evaluation]:
-        """The greedy placement and as many drawn ones as the settings say; nothing once `stopped()` is true."""
+        """Returns the greedy placement and the sampled ones of the settings; an empty list once `stopped()` is true."""
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
 
 
 def policy_from_settings(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
-    """The policy with the newest parameters of the run in `config.checkpoint`.
+    """Loads the policy with the newest parameters of the run in `config.checkpoint`.
 
     It places `design`, whose fixed macros stay; None: `config.design`, by default the run's only one. Raises
-    DesignError, and ConfigError where the folder holds no run, or a checkpoint that is damaged or of another network.
+    DesignError, and ConfigError if the folder contains no run, or a checkpoint that is damaged or of another network.
     """
     assert config.checkpoint is not None
-    logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
+    logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax logs comments on how it is called.
     run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
     if design is None:
@@ -77,7 +75,8 @@ def policy_from_settings(config: PolicySettings, design: Design | None = None) -
 def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
 
-    Raises as `policy_from_settings`, and DesignError where every episode ended without a legal cell for a macro.
+    Raises the errors of `policy_from_settings`, and DesignError if every episode ended without a legal cell for a
+    macro.
     """
     check_out(config)
     policy = policy_from_settings(config)
@@ -102,10 +101,10 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
 
 
 class PolicyResult(NamedTuple):
-    """What one method of using the policy found; `key` names the placement's file.
+    """The result of one method of using the policy; `key` names the placement's file.
 
-    Without a placement the costs are means over several, `deviation` is their standard deviation, and costs of None say
-    that all episodes were dead ends. `flipped` macros were mirrored.
+    Without a placement the costs are means over several, and `deviation` is their standard deviation; costs of None
+    mean that all episodes were dead ends. `flipped` macros were mirrored.
     """
 
     name: str
@@ -120,11 +119,10 @@ class PolicyResult(NamedTuple):
 def policy_results(
     evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, annealed: int = 0, flips: bool = False
 ) -> list[PolicyResult]:
-    """The greedy placement, and the best and the mean of the samples.
+    """Returns the greedy placement, and the best and the mean of the samples.
 
-    Two more results are the best of the `annealed` cheapest placements after their soft macros were annealed, and, with
-    `flips`, the best result after its macros were mirrored in place. Raises DesignError where no episode placed every
-    macro.
+    Two more results are the best of the `annealed` cheapest placements after annealing their soft macros, and, with
+    `flips`, the best result after mirroring its macros in place. Raises DesignError if no episode placed every macro.
     """
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
     samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
@@ -136,7 +134,7 @@ def policy_results(
         _best(f"best of {len(samples)}", "sampled", samples),
         PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation),
     ]
-    cheapest(results, design)  # raises if there is none
+    cheapest(results, design)  # This raises if there is none.
     if chosen := finished(evaluations)[:annealed]:
         results.append(_annealed(chosen, design, weights))
     if flips:
@@ -151,13 +149,13 @@ def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResul
 
 
 def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Those that placed every macro, the cheapest first."""
+    """Returns the placements in which every macro is placed, cheapest first."""
     found = [(one.costs.total, number) for number, one in enumerate(evaluations) if one.costs is not None]
     return [evaluations[number] for _, number in sorted(found)]
 
 
 def _annealed(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
-    """The cheapest of these placements once their soft macros are annealed."""
+    """Returns the cheapest of these placements after annealing their soft macros."""
     found = []
     for evaluation in evaluations:
         assert evaluation.placement is not None
@@ -168,7 +166,7 @@ def _annealed(evaluations: Sequence[Evaluation], design: Design, weights: CostWe
 
 
 def _flipped(results: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:
-    """Mirrors the macros of every result's placement; the cheapest."""
+    """Mirrors the macros of every result's placement; returns the cheapest."""
     whole = [(result.key, result.placement) for result in results if result.placement is not None]
     found = [(key, flip_macros(design, placement, weights=weights)) for key, placement in whole]
     key, best = min(found, key=lambda one: one[1].costs.total)
@@ -186,13 +184,13 @@ def cheapest(results: Sequence[PolicyResult], design: Design) -> PolicyResult:
 def no_placement(design: Design, episodes: int) -> DesignError:
     """The error if every episode was a dead end."""
     return DesignError(
-        f"{design.name}: none of the {episodes} episodes placed every macro, for each came to a macro "
-        "without a legal cell; draw more with samples=N, or train the policy on this design"
+        f"{design.name}: none of the {episodes} episodes placed every macro: in each, a macro had no "
+        "legal cell; draw more with samples=N, or train the policy on this design"
     )
 
 
 def results_table(results: Sequence[PolicyResult], title: str, cost: str = DEFAULT_WEIGHTS.name) -> Table:
-    """The results, with the dead ends of each; `cost` is the name of the cost."""
+    """A table of the results, with the dead ends of each; `cost` is the name of the cost."""
     rows = []
     for one in results:
         values = [None] * 4 if one.costs is None else [one.costs.total, *one.costs[1:4]]
@@ -212,7 +210,7 @@ def _write_results_of(
     design: Design,
     weights: CostWeights,
 ) -> None:
-    """Writes the results to `lines.json`, each placement to a file of its key, the episodes to `samples.csv`."""
+    """Writes the results to `lines.json`, each placement to a file called by its key, the episodes to `samples.csv`."""
     described = []
     for one in results:
         file = None
@@ -229,7 +227,7 @@ def _write_results_of(
 
 
 def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:
-    """The run's training curves, with the cost of the placement found as a line."""
+    """Draws the run's training curves, with the cost of the new placement as a line."""
     columns = read_metrics(run / METRICS_NAME)
     found = {f"found on {design}": metrics.costs.total}
     title, cost = f"training of {run.name}", metrics.weights.name

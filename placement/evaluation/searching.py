@@ -1,8 +1,8 @@
-"""`macro-placement search` and `legalise`: a placement, or a policy's best samples, improved or made legal.
+"""`macro-placement search` and `legalise`: improve a placement or a policy's best samples, or make a placement legal.
 
-A cost that takes microseconds cannot see what the full evaluation sees, and searches of different seeds differ more in
-the full evaluation than in the cost. So with `candidates=N` all cells are placed around the results of N searches, and
-the best is kept.
+A cost that takes microseconds misses effects that the full evaluation finds, and searches of different seeds differ
+more in the full evaluation than in the cost. Therefore, `candidates=N` places all cells around the results of N
+searches, and keeps the best.
 """
 
 from __future__ import annotations
@@ -44,27 +44,25 @@ from placement.report.placement_metrics import Metrics, make_table, measure, met
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
-if TYPE_CHECKING:  # JAX takes seconds to import
+if TYPE_CHECKING:  # JAX takes seconds to import.
     from placement.evaluation.full_evaluation import FullEvaluator
 
-STOPPED = "stopped before its time was spent; the same command resumes from here"
+STOPPED = "stopped early; the same command resumes"
 MOST_SAMPLES = 4
-"""The best samples of a policy enter the successive halving of starts; the search refines the winner."""
+"""Number of a policy's best samples that enter the successive halving of starts; the search refines the winner."""
 RECORD_NAME = "candidates.json"
 DETOUR = 60.0
-"""A µm of wire that finds no track counts as so many. So weighed, Kendall's τ with the routed wirelength that a flow
-measured on six published placements of Ariane is 0.47 (docs/experiments/costs.md)."""
-SEARCH_SHARE = 0.8
-"""The search's share of a candidate's progress bar; the rest is its evaluation."""
-DEADLINE_SECONDS = 7 * 24 * 3600.0
-"""Wall-clock seconds that all candidates together may take before they count as hung."""
+"""Weight of a µm of wire without a track. With it, Kendall's τ with the routed wirelength that a flow measured on six
+published placements of Ariane is 0.47 (docs/experiments/costs.md)."""
+SEARCH_SHARE = 0.8  # the search's fraction of a candidate's progress bar; the rest is its evaluation
+DEADLINE_SECONDS = 7 * 24 * 3600.0  # timeout of all candidates together, in wall-clock seconds
 
 
 def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     """Searches; prints, writes and returns the metrics of the best placement.
 
-    Ctrl-C ends the search with the best so far (KeyboardInterrupt if there is none); the same command resumes from
-    there. Raises ConfigError or DesignError where the checkpoint, the design or the placement cannot be used.
+    Ctrl-C ends the search with the best placement so far (KeyboardInterrupt if there is none); the same command resumes
+    from there. Raises ConfigError or DesignError if the checkpoint, the design or the placement cannot be used.
     """
     check_out(config)
     design, starts, name = _starts(config, console)
@@ -84,7 +82,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
         described |= {"candidate": best.number, "candidates": len(found)}
         metrics = _measured(design, best.placement, config)
         if not stopped.is_set():
-            from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
+            from placement.evaluation.full_evaluation import evaluate_fully  # imported late, since JAX takes seconds
 
             assert config.design is not None
             timer = _timer(config, design)
@@ -121,7 +119,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
 
 
 def _title(name: str, config: SearchConfig) -> str:
-    """What was searched from where and for how long, in a few words."""
+    """A short description of a search's design, start and duration."""
     kind = "mixed-size search" if config.chosen_method == "mixed_size" else "search"
     begin = "its own starts" if name == "own" else readable_name(config.placement) if config.placement else name
     length = f"{config.time:g} CPU seconds" if config.moves is None else f"{config.moves:,} moves"
@@ -147,7 +145,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
 
 
 def _measured(design: Design, placement: Placement, config: PlacementSettings) -> Metrics:
-    """With the row area, if the design that the settings name has a flat netlist."""
+    """The metrics, with the row area if the design that the settings name has a flat netlist."""
     flat = None if config.design is None else flat_or_none(find(config.design).parent)
     return measure(design, placement, weights=config.weights, flat=flat)
 
@@ -155,7 +153,7 @@ def _measured(design: Design, placement: Placement, config: PlacementSettings) -
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
     """The starts of the search (none: it makes its own), and a name for them."""
     if config.checkpoint is not None:
-        # late: JAX takes seconds to import
+        # imported late, since JAX takes seconds
         from placement.evaluation.policies import finished, no_placement, policy_from_settings
 
         policy = policy_from_settings(config)
@@ -171,10 +169,10 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     if loaded is not None:
         refines, has_places = config.chosen_method == "refine", has_macro_places(loaded)
         if refines and not has_places:
-            note = f"the macros of {loaded.name} have no locations: the search begins with its own starts"
+            note = f"the macros of {loaded.name} are unplaced: the search uses its own starts"
             console.print(f"note: {note}", soft_wrap=True)
         elif config.method is None and has_places:
-            note = "the search begins with its own starts; method=refine improves the placement of the design"
+            note = "the search uses its own starts; method=refine improves the design's placement"
             console.print(f"note: {note}", soft_wrap=True)
         if not (refines and has_places):
             _note_constraints(loaded, console)
@@ -185,7 +183,7 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
 
 
 def _note_constraints(design: Design, console: Console) -> None:
-    """Prints what fixed macros break, and if none can move; raises DesignError if constraints cannot be met."""
+    """Prints violations of fixed macros, and whether none can move; raises DesignError for impossible constraints."""
     for notice in check_constraints(design):
         console.print(f"note: {notice}", soft_wrap=True)
     if len(design.netlist.hard) and not len(design.placing_order):
@@ -198,7 +196,7 @@ def _note_constraints(design: Design, console: Console) -> None:
 
 
 def _cleared(design: Design, placement: Placement, name: str, rules: AnnealConfig, console: Console) -> Placement:
-    """The placement made legal; prints how far macros were moved."""
+    """Makes the placement legal; prints the distance that macros were moved."""
     clear = legal(design, placement, rules)
     if clear is not placement:
         console.print(f"{name} is not legal: {displaced(placement, clear)}", soft_wrap=True)
@@ -206,13 +204,14 @@ def _cleared(design: Design, placement: Placement, name: str, rules: AnnealConfi
 
 
 def displaced(before: Placement, after: Placement) -> str:
-    """A phrase: how far macros were moved from one placement to the other."""
+    """A phrase on the distance that macros were moved from one placement to the other."""
     moved = np.abs(after.x - before.x) + np.abs(after.y - before.y)
-    return f"{int((moved > 0).sum())} macros were moved, by {moved.sum():,.1f} µm in all, {moved.max():,.1f} µm at most"
+    total, most = moved.sum(), moved.max()
+    return f"{int((moved > 0).sum())} macros were moved, by {total:,.1f} µm in total and at most {most:,.1f} µm each"
 
 
 def moves_table(result: SearchResult) -> Table:
-    """How many moves of each kind were drawn, legal and accepted, and what they saved."""
+    """A table of the moves of each kind that were drawn, legal and accepted, and their savings."""
     rate = result.moves / result.seconds if result.seconds > 0 else 0.0
     drawn = sum(tally.drawn for tally in result.tallies.values())
     rows = []
@@ -224,17 +223,17 @@ def moves_table(result: SearchResult) -> Table:
         ("kind", "share", "legal", "accepted", "saved per million"),
         rows,
         title=f"moves, from start {result.start}",
-        caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} a second",
+        caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} per second",
     )
 
 
 class Candidate(NamedTuple):
     """A search's result, a placement of the clustered design.
 
-    `flat_wirelength` (µm, half perimeters) is with the cells of `FullEvaluator.legal`; `spread` says whether they
-    converged, `without_place` how many cells have no place. `beyond_tracks` is in µm of wire that the tracks do not
-    hold, by the nets' boxes on gcells of 10 µm. `wns` and `tns` (ps, at most 0) and `failing` (endpoints) are of these
-    cells, where slack counts.
+    `flat_wirelength` (µm, half perimeters) is measured with the cells of `FullEvaluator.legal`; `spread` tells whether
+    they converged, and `without_place` is the number of cells without a place. `beyond_tracks` is the wire in µm that
+    exceeds the tracks, by the nets' boxes on gcells of 10 µm. `wns` and `tns` (ps, at most 0) and `failing` (endpoints)
+    belong to these cells, if slack counts.
     """
 
     number: int
@@ -253,7 +252,7 @@ class Candidate(NamedTuple):
 
     @property
     def score(self) -> float:
-        """µm, lower is better: the wirelength with all cells placed, and `DETOUR` for each µm beyond the tracks."""
+        """Score in µm, lower is better: wirelength with all cells placed, plus `DETOUR` per µm beyond the tracks."""
         return self.flat_wirelength + DETOUR * self.beyond_tracks
 
 
@@ -266,13 +265,12 @@ def find_best(
     stopped: threading.Event,
     console: Console,
 ) -> list[Candidate]:
-    """Searches `config.candidates` times, `config.threads` at once; the results, the best first.
+    """Searches `config.candidates` times, `config.threads` at once; returns the results, best first.
 
-    Without `starts` each search makes its own. Once `stopped` is set, those that were found are returned, and the same
-    call resumes from there. Raises DesignError where there is no flat netlist, or a search or an evaluation is
-    impossible.
+    Without `starts` each search makes its own. Once `stopped` is set, the results so far are returned, and the same
+    call resumes from there. Raises DesignError if there is no flat netlist, or a search or an evaluation is impossible.
     """
-    from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
+    from placement.evaluation.full_evaluation import FullEvaluator  # imported late, since JAX takes seconds
 
     assert config.design is not None
     timer = _timer(config, design)
@@ -311,15 +309,16 @@ def find_best(
 
 
 def _timer(config: SearchConfig, design: Design) -> PlacementTimer | None:
-    """None where slack does not count; raises DesignError where it does and the design has no timing."""
+    """The timer, or None if slack does not count; raises DesignError if it does and the design has no timing."""
     assert config.design is not None
     return PlacementTimer(config.design, design) if config.timing > 0 else None
 
 
 def ranked(found: Iterable[Candidate], timing: float = 0.0) -> list[Candidate]:
-    """The candidates, the best first: those whose cells spread and find a place, then by their score.
+    """Sorts candidates, best first: those whose cells spread and find a place, then by their score.
 
-    With `timing`, to the score is added so many times the negative slack, both relative to the mean of all candidates.
+    `timing` is the weight of the negative slack that is added to the score, both relative to the mean of all
+    candidates.
     """
     candidates = list(found)
     score = sum(one.score for one in candidates) / max(1, len(candidates)) or 1.0
@@ -332,7 +331,7 @@ def ranked(found: Iterable[Candidate], timing: float = 0.0) -> list[Candidate]:
 
 
 def candidates_table(found: Sequence[Candidate], *, timed: bool = False) -> Table:
-    """The candidates, the best first; with their slack if they are `timed`."""
+    """A table of the candidates, best first, with their slack if they are `timed`."""
     rows = []
     for one in found:
         wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
@@ -341,7 +340,7 @@ def candidates_table(found: Sequence[Candidate], *, timed: bool = False) -> Tabl
         rows.append([str(one.number), one.start, *figures, *slack, f"{one.seconds:,.0f}"])
     slack = ("wns, ps", "tns, ps", "failing") if timed else ()
     columns = ("no.", "start", "cost", "flat, µm", "no place", "beyond tracks, µm", *slack, "CPU-s")
-    return make_table(columns, rows, title="candidates, the best first")
+    return make_table(columns, rows, title="candidates, best first")
 
 
 def _find(
@@ -355,7 +354,7 @@ def _find(
     watch: Watch,
     seed: int,
 ) -> Candidate:
-    """The best result of one search. Raises KeyboardInterrupt if it was stopped; its folder keeps how far it came."""
+    """Returns the best result of one search. Raises KeyboardInterrupt if it was stopped; its folder keeps its state."""
     from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells, wire_beyond_tracks
 
     budget: dict[str, Any] = {"seconds": config.time, "moves": config.moves, "seed": seed, "watch": watch}
@@ -365,7 +364,7 @@ def _find(
         assert config.design is not None
         start = mixed_size_start(config.design, design, anneal, weights=weights, seed=seed, stopped=stopped)
         placed = evaluator.spread(start.placement, stopped=stopped)
-        if stopped():  # its cells are not where they would end
+        if stopped():  # Its cells have not reached their final positions.
             raise KeyboardInterrupt
         found.append((f"{start.name}, not refined", start.placement, 0.0, 0))
         placement, result = refine_among_cells(design, start.placement, placed, anneal, **budget)
@@ -380,7 +379,7 @@ def _find(
     for name, placement, seconds, moves in found:
         cost = compute_costs(design, placement, weights=weights).total
         cells, without_place = evaluator.legal(placement, stopped=stopped)
-        if stopped():  # its cells are not where they would end
+        if stopped():  # Its cells have not reached their final positions.
             raise KeyboardInterrupt
         figures = cells.result.wirelength, cells.result.converged, without_place, wire_beyond_tracks(design, cells)
         one = Candidate(number, name, cost, seconds, moves, *figures, placement)
@@ -399,7 +398,7 @@ def _identity(config: SearchConfig) -> dict[str, Any]:
 
 
 class _Record:
-    """The candidates found so far, on disk; none if they are of other settings."""
+    """The candidates found so far, on disk; empty if they belong to other settings."""
 
     def __init__(self, folder: Path, design: Design, about: dict[str, Any]) -> None:
         self._folder, self._design, self._about, self._lock = folder, design, about, threading.Lock()
@@ -413,7 +412,7 @@ class _Record:
                 return
             for line in known["candidates"]:
                 self.found[line["number"]] = Candidate(**line, placement=self._read(line["number"]))
-        except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
+        except (OSError, ValueError, KeyError, TypeError):  # A damaged record is replaced.
             self.found = {}
 
     def add(self, candidate: Candidate) -> None:
@@ -428,7 +427,7 @@ class _Record:
             write_whole(self._folder / RECORD_NAME, json.dumps(described, indent=1) + "\n")
 
     def _read(self, number: int) -> Placement:
-        """As the file has it, which rounds: a resumed search gives what one that was not stopped would."""
+        """Reads a candidate, rounded as in its file, so that resumed and uninterrupted searches agree."""
         return read_placement(self._placement(number), self._design.netlist, located=self._design.initial)[1]
 
     def _placement(self, number: int) -> Path:

@@ -1,7 +1,5 @@
 """The settings of `evaluate`, `sample`, `search` and `legalise`."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,12 +31,12 @@ SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(DesignSettings):
-    """The output of all four commands.
+    """The output of these commands.
 
     Attributes:
         json: print a JSON object as the last line
         out: output folder; null: runs/evaluate/<design>/<a name>
-        plots: draw the placement and its maps; null: only with checkpoint
+        plots: draw the placement and its maps; null: only if checkpoint is given
     """
 
     cost: CostConfig = DEFAULT_COST
@@ -48,39 +46,22 @@ class EvaluationSettings(DesignSettings):
 
     @property
     def weights(self) -> CostWeights:
-        """The cost's weights as the engine takes them."""
+        """The cost's weights in the engine's form."""
         return self.cost.weights()
 
     def folder(self, design: Design, name: str) -> Path:
-        """The folder that files are written to: by default, one of that name."""
+        """The output folder; by default, one called `name`."""
         return Path(self.out) if self.out is not None else Path("runs") / "evaluate" / design.name / name
 
     @property
     def draws_plots(self) -> bool:
-        """Whether pictures are drawn: by default, only of a policy's placements."""
+        """Whether pictures are drawn; by default, only of a policy's placements."""
         return getattr(self, "checkpoint", None) is not None if self.plots is None else self.plots
 
-    @property
-    def draws_animation(self) -> bool:
-        """Whether an animation is drawn: by default, with the pictures."""
-        wanted: bool | None = getattr(self, "animation", None)
-        return self.draws_plots if wanted is None else wanted
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AnimationSettings(EvaluationSettings):
-    """The animation of these commands.
-
-    Attributes:
-        animation: draw an animation of placing the macros; null: as plots
-    """
-
-    animation: bool | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementSettings(AnimationSettings, GivenPlacement):
-    """The placement of these commands, and its animation."""
+class PlacementSettings(EvaluationSettings, GivenPlacement):
+    """The placement of these commands."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +70,7 @@ class PolicySettings(EvaluationSettings, Seeded):
 
     Attributes:
         checkpoint: run folder of a trained policy, or base, the shipped one; design defaults to its run's
-        samples: placements drawn from the policy, besides the greedy one
+        samples: placements sampled from the policy, in addition to the greedy one
         soft_placer: force_directed, analytic or analytic_fast; for a policy's episodes also annealed or none; null: its
             run's, or none if a placement is measured
     """
@@ -104,7 +85,7 @@ class FlipSettings(Settings):
     """The orientations of these commands.
 
     Attributes:
-        flips: mirror hard macros in place if that is cheaper; sample does by default
+        flips: mirror hard macros in place if that lowers the cost; default of sample: true
     """
 
     flips: bool = False
@@ -115,11 +96,11 @@ class EvaluateConfig(PlacementSettings, FlipSettings):
     """Settings of `evaluate`.
 
     Attributes:
-        soft_placer: places the soft macros first: force_directed, analytic or analytic_fast; null: none
+        soft_placer: place the soft macros first, by force_directed, analytic or analytic_fast; null: keep them
         full: full evaluation, for imported designs
-        timing: static timing, for designs that were imported with liberty and sdc; with full=true of the placed cells,
-            otherwise of cells in their clusters
-        sta: path of OpenSTA, which times the same placement beside timing=true
+        timing: static timing, for designs that were imported with liberty and sdc; uses placed cells with full=true,
+            otherwise cells in their clusters
+        sta: path of OpenSTA, to compare its timing with that of timing=true
     """
 
     soft_placer: SoftPlacer | None = None
@@ -130,12 +111,12 @@ class EvaluateConfig(PlacementSettings, FlipSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sta is not None and not self.timing:
-            raise ConfigError(f"sta={self.sta}: goes with timing=true")
+            raise ConfigError(f"sta={self.sta}: needs timing=true")
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedCost(CostConfig, group="cost."):
-    """As `CostConfig`; the cost called `TRAINED` is the one that the policy was trained on.
+    """`CostConfig` with a further cost, `TRAINED`, which is the one that the policy was trained on.
 
     Attributes:
         name: trained, the cost of the policy, run or search; chip or proxy
@@ -144,7 +125,7 @@ class TrainedCost(CostConfig, group="cost."):
     name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED
 
     def of(self, trained: CostConfig) -> CostConfig:
-        """The cost that is meant if a policy was trained on `trained`; weights that are given count."""
+        """Resolves the cost for a policy that was trained on `trained`; given weights take precedence."""
         if self.name != TRAINED:
             return CostConfig(**vars(self))
         given = {name: value for name, value in vars(self).items() if value != getattr(type(self), name)}
@@ -155,11 +136,11 @@ TRAINED_COST = TrainedCost()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleConfig(PolicySettings, AnimationSettings, FlipSettings):
+class SampleConfig(PolicySettings, FlipSettings):
     """Settings of `sample`.
 
     Attributes:
-        annealed: number of the cheapest placements whose soft macros are annealed for the cost
+        annealed: number of placements, those with the lowest cost, whose soft macros are annealed
     """
 
     cost: TrainedCost = TRAINED_COST
@@ -196,14 +177,14 @@ class SearchConfig(AnnealSettings, PlacementSettings):
     """Settings of `search`.
 
     Attributes:
-        method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: use the
-            search's own starts; mixed_size: place cells and macros together, then anneal the macros among the cells
-            (imported designs); null: refine with placement or checkpoint, else anneal
+        method: refine: improve the placement, by default the design's, or the policy's best samples; anneal: start
+            from the search's own starts; mixed_size: place cells and macros together, then anneal the macros among the
+            cells (imported designs); null: refine with placement or checkpoint, else anneal
         moves: moves per thread instead of time, for reproducible results
         candidates: number of searches with different seeds, each of `time`; the full evaluation chooses (imported
             designs)
-        timing: weight of negative slack against wirelength in the choice among candidates, for example 0.07, for
-            designs that were imported with liberty and sdc; 0: slack does not count
+        timing: weight of negative slack relative to wirelength in the choice among candidates, for example 0.07, for
+            designs that were imported with liberty and sdc; 0: ignore slack
     """
 
     method: Literal["refine", "anneal", "mixed_size"] | None = None
@@ -214,11 +195,16 @@ class SearchConfig(AnnealSettings, PlacementSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.timing > 0:
-            require(self.candidates > 1, "candidates", self.candidates, "above 1 with timing, which chooses, as 4")
+            require(
+                self.candidates > 1,
+                "candidates",
+                self.candidates,
+                "above 1 with timing, which chooses among candidates, such as 4",
+            )
         if self.candidates > 1 and self.design is None:
             raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
-            raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
+            raise ConfigError("placement and checkpoint exclude each other: give only one of them")
         if self.chosen_method != "refine" and (self.checkpoint is not None or self.placement is not None):
             raise ConfigError(
                 f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
@@ -239,9 +225,9 @@ class LegaliseConfig(PlacementSettings):
     """Settings of `legalise`.
 
     Attributes:
-        spacing: µm between hard macros, and to blockages
-        blockages: rectangles without hard macros: [[left, low, right, high], …] in µm
-        grid: µm, of hard macros' lower left corners; 0: none
+        spacing: minimum gap between hard macros, and to blockages, in µm
+        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
+        grid: pitch of the grid for lower left corners of hard macros, in µm; 0: none
     """
 
     spacing: float = 0.0
@@ -250,9 +236,9 @@ class LegaliseConfig(PlacementSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.rules  # raises if one is wrong
+        _ = self.rules  # This raises if a setting is invalid.
 
     @property
     def rules(self) -> AnnealConfig:
-        """Spacing, blockages and grid as the legaliser and its callers take them."""
+        """Spacing, blockages and grid in the legaliser's form."""
         return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)

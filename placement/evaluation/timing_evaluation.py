@@ -1,6 +1,4 @@
-"""The timing estimate of placements of a clustered design: their cells where they were placed, or in their clusters."""
-
-from __future__ import annotations
+"""Estimates the timing of placements of a clustered design, with placed cells or with each cell in its cluster."""
 
 import dataclasses
 
@@ -21,7 +19,7 @@ class PlacementTimer:
     """Times placements of the clustered design called `name`.
 
     Attributes:
-        evaluator: of the flat design.
+        evaluator: the timing evaluator of the flat design.
 
     Raises:
         DesignError: the design was imported without Liberty files, or has no clock.
@@ -38,12 +36,12 @@ class PlacementTimer:
     ) -> TimingEstimate:
         """The timing of a placement of the clustered design, with its worst paths.
 
-        Their places are µm from the canvas's lower left corner.
+        Positions on paths are in µm from the canvas's lower left corner.
 
         Args:
-            placement: its hard macros are read, and its soft ones without `cells`.
+            placement: the placement of the hard macros, and of the soft macros if there are no `cells`.
             cells: a placement of the flat netlist with all cells; None: each cell is in its cluster.
-            paths: their number.
+            paths: number of worst paths.
 
         Raises:
             DesignError: the cells are in no clusters.
@@ -52,12 +50,12 @@ class PlacementTimer:
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
 
     def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
-        """As `evaluate`, with cells in their clusters; only what has changed since the last call is timed anew."""
+        """Evaluates with cells in their clusters, recomputing only what has changed since the last call."""
         found = self.evaluator.update(self.cells(placement), paths=paths)
         return dataclasses.replace(found, paths=tuple(map(self._on_canvas, found.paths)))
 
     def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
-        """ps, the worst slack at the pins of each hard macro that has a constrained path, by its node."""
+        """Worst slack in ps at the pins of each hard macro with a constrained path, by its node."""
         worst = np.full(self._flat.netlist.num_nodes, np.inf)
         node = self.evaluator.timing.node
         pins = np.flatnonzero(self._flat.netlist.kind[node] == NodeKind.HARD)
@@ -72,22 +70,22 @@ class PlacementTimer:
         return dataclasses.replace(path, x=tuple(x), y=tuple(y))
 
     def opensta(self, program: str) -> OpenSta:
-        """The judge; raises DesignError as `OpenSta`."""
+        """OpenSTA for these placements; raises the errors of `OpenSta`."""
         return OpenSta(program, self.evaluator.timing, self._flat)
 
     def cells(self, placement: Placement) -> Placement:
         """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
         if not (self._cluster >= 0).any():
-            raise DesignError(f"{self._name}: the cells are in no clusters: give full=true, which places them")
+            raise DesignError(f"{self._name}: the cells are not clustered; use full=true, which places them")
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
     def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
-        """Prints what is unusual about an estimate, and how its wires were priced."""
+        """Prints unusual facts about an estimate, and the model of its wires."""
         wires = self.evaluator.timing.wires
         notes = ["cells are timed in their clusters; full=true places them first"] if in_clusters else []
         notes += found.notices
         notes.append(
-            f"wires are priced as if repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
+            f"wires are assumed to be repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
             f"capacitance: {wires.source})"
         )
         for note in notes:

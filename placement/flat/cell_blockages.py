@@ -1,10 +1,8 @@
-"""Blockages that keep cells off but not macros: soft and partial ones (DEF BLOCKAGES, PLACEMENT + SOFT, + PARTIAL).
+"""Blockages for cells but not macros: soft and partial ones (DEF BLOCKAGES, PLACEMENT + SOFT, + PARTIAL).
 
-A soft blockage has no cell of the initial placement, which is what a full evaluation makes; only later steps of a flow,
-such as buffering, may use it. A partial one may be covered to a share of its area. Lengths in µm.
+A soft blockage excludes cells in the initial placement, which is the stage of a full evaluation; only later steps of a
+flow, such as buffering, may use it. A partial blockage may be covered up to a share of its area. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 
@@ -18,11 +16,11 @@ _ROUNDING = 1e-9
 
 
 def without_cell_blockages(core: Core, flat: FlatDesign) -> Core:
-    """The core without the floorplan's soft blockages, and without as many rows of partial ones as may not be filled.
+    """Returns the core without soft blockages and without the rows that exceed the density of partial ones.
 
-    Whole rows, evenly distributed over a partial blockage, are taken, so that its capacity holds for a global placer's
-    density as well as for a legaliser's rows. A density of 0 is a blockage like a soft one. Without rows, partial
-    blockages take nothing.
+    Whole rows, evenly distributed over a partial blockage, are removed, so that its capacity holds for a global
+    placer's density as well as for a legaliser's rows. A density of 0 makes it a soft blockage. Without rows, partial
+    blockages have no effect.
     """
     found: list[tuple[float, ...]] = []
     for blockage in flat.floorplan.blockages:
@@ -37,7 +35,7 @@ def without_cell_blockages(core: Core, flat: FlatDesign) -> Core:
 
 
 def _rows_taken(box: list[float], density: float, rows: Rows) -> list[tuple[float, ...]]:
-    """The parts of rows in a box that are to be free of cells, so that those left are a share `density` of all."""
+    """Returns the parts of rows in a box to keep free of cells, so that a share `density` of all remains."""
     left, low, right, high = box
     inside = (rows.y < high - _ROUNDING) & (rows.y + rows.height > low + _ROUNDING)
     bottoms, first = np.unique(rows.y[inside], return_index=True)

@@ -1,12 +1,10 @@
 """Macros in the context of their cells: a placement of the flat netlist as a design whose cells are fixed soft macros.
 
-A search on its chip cost sees every net and pin, on gcells as fine as a router's, where the clustered netlist has
-clusters on gcells many times as large.
+A search on the chip cost of this design sees every net and pin on gcells as fine as a router's; the clustered netlist
+has clusters on gcells many times as large.
 
-Axis legend: N nodes of the flat netlist. Lengths in µm; the design counts from the core's lower left corner.
+Axis legend: N nodes of the flat netlist. Lengths in µm; the origin of the design is the core's lower left corner.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -20,23 +18,21 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientat
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import CELL_SHARE
 
-GCELL = 10.0
-"""Side of a gcell, µm, at most: as `RoutingResources.gcell`."""
-MOST_LINES = 256
-"""Rows or columns, at most: on larger chips gcells are larger."""
+GCELL = 10.0  # maximum side of a gcell in µm, as in `RoutingResources.gcell`
+MOST_LINES = 256  # maximum number of rows or columns; larger chips have larger gcells
 
 
 def cell_context(flat: FlatDesign, design: Design, placed: Placement) -> Design:
-    """The flat netlist's hard macros and ports, as `design` has them, and its cells as fixed soft macros.
+    """Returns a design with the flat netlist's hard macros and ports as in `design` and its cells as fixed soft macros.
 
     Args:
         flat: the design before clustering.
-        design: the clustered one, with the canvas, the constraints and which macros are fixed.
+        design: the clustered design, with the canvas, the constraints and the set of fixed macros.
         placed: a placement of the flat netlist with all cells, µm from the user's origin.
 
     Returns:
         A design with the flat netlist's nodes; its `initial` is `placed`. Nets of more than `MOST_PINS` pins are
-        left out.
+            omitted.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
@@ -53,14 +49,14 @@ def cell_context(flat: FlatDesign, design: Design, placed: Placement) -> Design:
         fixed=fixed,
     )
     constraints = _constraints(design.constraints, flat.netlist.num_nodes, hard, there)
-    # No PDN channels: some of the cells are beside macros.
+    # No PDN channels: some of the cells are next to macros.
     return Design(
         design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, pdn_channel=0.0
     )
 
 
 def macros_of(flat: FlatDesign, design: Design, placement: Placement, found: Placement) -> Placement:
-    """`placement` of the clustered design with its hard macros as `found`, of `cell_context`, has them."""
+    """Copies the hard macros of `found`, a placement of `cell_context`, to `placement` of the clustered design."""
     hard, there = flat.netlist.hard, clustered_nodes(flat, design.netlist)
     orientation = placement.orientation.copy()
     orientation[there] = found.orientation[hard]
@@ -86,7 +82,7 @@ def _canvas(canvas: Canvas) -> Canvas:
 
 
 def _constraints(constraints: Constraints, nodes: int, hard: np.ndarray, there: np.ndarray) -> Constraints:
-    """The constraints with nodes `there` of the clustered netlist as nodes `hard` of the flat one, int [·] each."""
+    """Maps constraints from nodes `there` of the clustered netlist to nodes `hard` of the flat one, int [·] each."""
     none = Constraints.none(nodes)
     halo, orientations = none.halo.copy(), none.orientations.copy()
     halo[hard], orientations[hard] = constraints.halo[there], constraints.orientations[there]

@@ -1,9 +1,8 @@
-"""Clustered designs placed electrostatically: all macros, as a start of a search, or soft macros around the hard ones.
+"""Electrostatic placement of clustered designs: all macros, as a start of a search, or soft macros around the hard
+ones.
 
 A soft macro is placed as its cells, which need `CELL_SHARE` of its area and fill `DENSITY` of the whitespace.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,21 +15,21 @@ from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.pdn_channel import CELL_SHARE, DENSITY
 
 SETTINGS = PlacerSettings(overflow=0.05, accepted=0.2, density=DENSITY, iterations=1200, growth=1.08, balance=1e-3)
-"""Of macros. Above the accepted overflow the legaliser would move them far."""
+"""Placer settings for macros; with more overflow than accepted, the legaliser would move them far."""
 SPREAD_SETTINGS = dataclasses.replace(SETTINGS, overflow=0.15, accepted=1.0)
-"""Of soft macros alone: they are too coarse to fill corners, and scatter where they are made to."""
+"""Placer settings for soft macros alone, which are too coarse to fill corners and scatter if forced to."""
 
 
 def place_design(
     design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = (), seed: int = 0
 ) -> Placement:
-    """Places the macros that are not fixed; they may overlap a little, and a legaliser has to follow.
+    """Places the macros that are not fixed; they may overlap a little and need legalisation.
 
     Args:
-        design: with its halos and blockages; macros keep their initial orientation.
-        spacing: µm between macros, where their halos are narrower.
-        blockages: beside the design's, (x low, y low, x high, y high) in µm.
-        seed: of the first positions and the fillers, at least 0.
+        design: a design with its halos and blockages; macros keep their initial orientation.
+        spacing: minimum distance between macros in µm, if their halos are narrower.
+        blockages: (x low, y low, x high, y high) in µm, in addition to the design's.
+        seed: seed of the initial positions and the fillers, at least 0.
 
     Raises:
         DesignError: there are no macros to place, they do not fit, or every attempt failed.
@@ -42,12 +41,12 @@ def place_design(
 def spread_clusters(design: Design, placement: Placement) -> Placement:
     """Places the soft macros that are not fixed around the hard ones, clear of their halos and PDN channels.
 
-    It is a coarse and quick full evaluation: over placements of one design the routed wirelength of its result ranks as
-    that of all cells does.
+    This is a coarse, fast full evaluation: over placements of one design, the routed wirelength of its result ranks
+    like that of all cells.
 
     Args:
-        design: the clustered one.
-        placement: ports and hard macros are read.
+        design: the clustered design.
+        placement: positions of ports and hard macros.
 
     Raises:
         DesignError: there are no soft macros to place, they do not fit, or every attempt failed.
@@ -66,7 +65,7 @@ def _placed(
     settings: PlacerSettings,
     blockages: Sequence[Sequence[float]] = (),
 ) -> Placement:
-    """`placement` with all that is not fixed placed; `halo` as they are turned, `blockages` beside the design's."""
+    """Places all nodes that are not fixed; `halo` is in their orientation, `blockages` are additional."""
     netlist, canvas = design.netlist, design.canvas
     rectangles = np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))])
     core = Core(canvas.width, canvas.height, blockages=tuple(map(tuple, rectangles.tolist())), halo=halo)

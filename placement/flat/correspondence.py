@@ -1,9 +1,8 @@
-"""Placements of the clustered design on the flat netlist and back: macros by name, cells where their clusters are.
+"""Mapping of placements between the clustered design and the flat netlist: macros by name, cells by their clusters.
 
-Axis legend: N nodes of the flat netlist. Lengths in µm; the clustered design counts from the core's lower left corner.
+Axis legend: N nodes of the flat netlist. Lengths in µm; the origin of the clustered design is the core's lower left
+corner.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from placement.netlist.flat_design import FlatDesign
 
 
 def core_of(flat: FlatDesign, design: Design) -> Core:
-    """Where cells may be placed: the rows' core without the blockages and halos of the design's constraints.
+    """Returns the area for cells: the rows' core without the blockages and halos of the design's constraints.
 
     Args:
         flat: the design before clustering.
-        design: the clustered one, with the constraints.
+        design: the clustered design, with the constraints.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
@@ -39,7 +38,7 @@ def core_of(flat: FlatDesign, design: Design) -> Core:
 
 
 def clustered_nodes(flat: FlatDesign, netlist: Netlist) -> np.ndarray:
-    """int64 [hard macros of the flat netlist]: their nodes in the clustered one."""
+    """Returns the clustered netlist's node of each hard macro of the flat one, int64 [hard macros]."""
     index = {netlist.names[node]: int(node) for node in netlist.hard}
     names = [flat.netlist.names[node] for node in flat.netlist.hard.tolist()]
     missing = [name for name in names if name not in index]
@@ -49,12 +48,12 @@ def clustered_nodes(flat: FlatDesign, netlist: Netlist) -> np.ndarray:
 
 
 def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> Placement:
-    """The flat netlist's ports, fixed nodes, and hard macros as a placement of the clustered netlist has them.
+    """Returns the flat netlist's ports, fixed nodes, and hard macros; these from a placement of the clustered one.
 
     Args:
         flat: the design before clustering.
-        netlist: the clustered one.
-        placement: of `netlist`'s nodes.
+        netlist: the clustered netlist.
+        placement: a placement of `netlist`.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or has no position.
@@ -72,12 +71,12 @@ def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> 
 
 
 def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> Placement:
-    """The clustered design's initial placement, its movable hard macros as a placement of the flat netlist has them.
+    """Returns the clustered design's initial placement with the movable hard macros of a flat placement.
 
     Args:
         flat: the design before clustering.
-        design: the clustered one.
-        placement: of the flat netlist; orientations are not read.
+        design: the clustered design.
+        placement: a placement of the flat netlist; orientations are not read.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
@@ -90,16 +89,17 @@ def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> 
 
 
 def cells_in_clusters(flat: FlatDesign, cluster: np.ndarray, netlist: Netlist, placement: Placement) -> Placement:
-    """`macros_on_flat` with all cells placed, too: each at random in its cluster's soft macro.
+    """Returns `macros_on_flat` with all cells placed, too, each at a random position in its cluster's soft macro.
 
     Args:
         flat: the design before clustering.
-        cluster: int [N], the soft macro `Grp_<n>` of each cell; -1: none, the cell is placed in the core's middle.
-        netlist: the clustered one.
-        placement: of `netlist`'s nodes.
+        cluster: int [N], number n of each cell's soft macro `Grp_<n>`; -1: none, the cell is placed in the middle of
+            the core.
+        netlist: the clustered netlist.
+        placement: a placement of `netlist`.
 
     Raises:
-        DesignError: as `macros_on_flat`; a cluster is not in the clustered netlist or has no position.
+        DesignError: as for `macros_on_flat`; a cluster is not in the clustered netlist or has no position.
     """
     result = macros_on_flat(flat, netlist, placement)
     core = flat.floorplan.core

@@ -1,13 +1,11 @@
-"""Wires of critical paths as further nets for the cell placer, so that it keeps them short.
+"""Adds the wires of critical paths to the cell placer's nets, so that the placer keeps these wires short.
 
-A flow's placer weighs nets by their slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). One that sees wires
-alone leaves paths late that it could have kept short. Which ones is a matter of chance, so their slack says little
-about the macros.
+Timing-driven placers weight nets by slack, in rounds (Liao et al.: "DREAMPlace 4.0", DATE 2022). A placer that
+minimises wirelength alone leaves some paths late that it could have kept short. Which paths these are varies with
+the seed, so their slack says little about the macros.
 
 Times in ps.
 """
-
-from __future__ import annotations
 
 import dataclasses
 
@@ -16,21 +14,18 @@ import numpy as np
 from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Netlist, Placement
 
-MOST_PATHS = 3000
-"""The worst path of each of so many endpoints, those with the least slack, counts."""
-MARGIN = 0.05
-"""Slack up to which a path is critical, over the shortest clock's period."""
+MOST_PATHS = 3000  # maximum number of paths: the worst path of each endpoint, for the endpoints with the least slack
+MARGIN = 0.05  # slack, relative to the shortest clock period, below which a path is critical
 LATENESS = 0.05
-"""Slack below `MARGIN`, over that period, for which a path weighs 1: as much as a net of the netlist."""
-MOST_WEIGHT = 4.0
-"""Largest weight of a wire, however many paths pass it."""
+"""Slack below `MARGIN`, relative to the same period, at which a path has weight 1, as much as a net of the netlist."""
+MOST_WEIGHT = 4.0  # maximum weight of a wire, regardless of the number of paths through it
 
 
 class CriticalWires:
-    """The critical wires of one or several placements of the cells.
+    """Critical wires of one or several placements of the cells.
 
     Args:
-        timing: of the flat netlist.
+        timing: timing of the flat netlist.
     """
 
     def __init__(self, timing: TimingEvaluator) -> None:
@@ -39,9 +34,9 @@ class CriticalWires:
         self._weight: dict[tuple[int, int], float] = {}  # by driver and driven pin
 
     def add(self, placement: Placement) -> float:
-        """Adds the weights of all critical paths of a placement with all cells to those of their wires.
+        """Adds the weights of all critical paths of a placement with all cells to their wires.
 
-        Returns the negative slack of these paths together, at most 0. Raises DesignError where a node has no position.
+        Returns the total negative slack of these paths, at most 0. Raises DesignError if a node has no position.
         """
         found = self._timing.path_wires(placement, paths=MOST_PATHS)
         for slack, wires in found:
@@ -51,7 +46,7 @@ class CriticalWires:
         return sum(min(0.0, slack) for slack, _ in found)
 
     def netlist(self) -> Netlist:
-        """The flat netlist, and each critical wire as a net of two pins with its weight."""
+        """Returns the flat netlist with each critical wire as an additional two-pin net of its weight."""
         netlist, pins, count = self._timing.flat.netlist, self._timing.timing, len(self._weight)
         ends = np.array(list(self._weight), dtype=np.int64).reshape(-1)
         return dataclasses.replace(

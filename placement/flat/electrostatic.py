@@ -1,8 +1,8 @@
-"""Electrostatic placement of standard cells, macros or clusters around what is fixed.
+"""Electrostatic placement of standard cells, macros or clusters around fixed objects.
 
 Nodes are charges that repel each other and attract the pins of their nets; fillers are charges without nets that fill
 the whitespace, so that nodes may stay close together (Lu et al.: "ePlace", ACM TODAES 2015; Lin et al.: "DREAMPlace",
-DAC 2019). The sums over pins and bins run in C++, all else in NumPy.
+DAC 2019). The sums over pins and bins run in C++, everything else in NumPy.
 
 Axis legend: M movable nodes, J fillers, X bins across, Y bins up; the leading axis 2 is x, y. Lengths in µm.
 """
@@ -22,49 +22,36 @@ from placement.flat.grid import Charges, Grid, blocked_share, grid_for, used_sha
 from placement.flat.problem import FlatProblem, inflated
 from placement.netlist.errors import DesignError
 
-SMOOTHING = 0.6
-"""γ of the wirelength at an overflow of 0.1, in bins."""
-SLOWEST = 0.95
-"""The least factor of the density's weight in one iteration."""
-RISE = 0.01
-"""The relative rise of the wirelength in one iteration at which the density's weight stays the same."""
+SMOOTHING = 0.6  # smoothing γ of the wirelength at an overflow of 0.1, in bins
+SLOWEST = 0.95  # minimum factor of the density weight per iteration
+RISE = 0.01  # relative rise of the wirelength per iteration at which the density weight does not change
 DRIFT = 2e-3
-"""Momentum is dropped where in one iteration the wirelength rises by more than this share, and the overflow, too."""
-BACKTRACK = 0.95
-"""A step is retried, shorter, where the gradient at its end allows less than this share of it."""
-ATTEMPTS = 3
-"""How often a placement that fails is begun again, each time with half the growth of the density's weight."""
-WARM_ITERATIONS = 60
-"""The fewest iterations from given positions, which may have no overflow at once."""
+"""Relative rise of the wirelength per iteration beyond which momentum is dropped if the overflow rises, too."""
+BACKTRACK = 0.95  # a step is retried, shorter, if the gradient at its end allows less than this share of it
+ATTEMPTS = 3  # maximum number of attempts; each halves the growth of the density weight
+WARM_ITERATIONS = 60  # minimum number of iterations from given positions, which may have no overflow at once
 _REPORT_EACH = 10  # iterations
 
 
 @dataclasses.dataclass(frozen=True)
 class PlacerSettings:
-    """How nodes are placed.
-
-    Attributes:
-        overflow: the goal: at most this share of the nodes' area lies in bins beyond their free area.
-        accepted: an attempt that ends with a higher overflow has failed.
-        density: share of the whitespace that standard cells may fill.
-        iterations: at most, of each attempt.
-        growth: the largest factor of the density's weight in one iteration. Slower is shorter: Ariane's wirelength
-            grows by 4% from 1.03 to 1.05, at 70% of the time.
-        balance: the density's first force over that of the wirelength: little in the middle of the core, more where
-            nodes begin at positions that they should keep.
-        seed: of the first positions and the fillers.
+    """Settings of the electrostatic placer.
 
     Raises:
         DesignError: a value is out of range.
     """
 
-    overflow: float = 0.07
-    accepted: float = 1.0
-    density: float = 1.0
-    iterations: int = 2000
+    overflow: float = 0.07  # target: maximum share of the nodes' area beyond the free area of the bins
+    accepted: float = 1.0  # maximum final overflow of a successful attempt
+    density: float = 1.0  # share of the whitespace that standard cells may fill
+    iterations: int = 2000  # maximum number of iterations of each attempt
+    # maximum factor of the density weight per iteration. Slower growth gives shorter wires: Ariane's wirelength grows
+    # by 4% from 1.03 to 1.05, at 70% of the time.
     growth: float = 1.03
+    # initial force of the density relative to that of the wirelength: low in the middle of the core, higher from given
+    # positions that nodes should keep
     balance: float = 1e-4
-    seed: int = 0
+    seed: int = 0  # seed of the initial positions and the fillers
 
     def __post_init__(self) -> None:
         if not 0 < self.overflow < 1:
@@ -80,32 +67,20 @@ class PlacerSettings:
 
 
 class Progress(NamedTuple):
-    """How far the placer is.
+    """Progress of the placer."""
 
-    Attributes:
-        iteration: of at most `PlacerSettings.iterations`.
-        wirelength: weighted half perimeters of the counted nets that have a movable node, µm.
-        overflow: share of the nodes' area in bins beyond their free area.
-    """
-
-    iteration: int
-    wirelength: float
-    overflow: float
+    iteration: int  # current iteration, at most `PlacerSettings.iterations`
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets that have a movable node, in µm
+    overflow: float  # share of the nodes' area beyond the free area of the bins
 
 
 class Placed(NamedTuple):
-    """Where the nodes ended.
+    """Final positions of the nodes."""
 
-    Attributes:
-        x, y: float64 [M], centres, µm, relative to the core.
-        progress: of the last iteration.
-        converged: whether the overflow came down to the goal.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [M], centres in µm, relative to the core
     y: np.ndarray
-    progress: Progress
-    converged: bool
+    progress: Progress  # progress at the last iteration
+    converged: bool  # whether the overflow reached the target
 
 
 def place(
@@ -120,19 +95,20 @@ def place(
     """Places the movable nodes of `problem`.
 
     Args:
-        problem: the nodes, their nets and what is fixed.
-        settings: of the placer.
-        cells: bool [M], which nodes are standard cells, where there are macros, too: these are sized to fill `density`
-            of the whitespace, and the bins go by them. None: all are, and at most `density` of each bin is filled.
-        start: float [2, M], first positions, µm, relative to the core. None: the middle of the core.
-        report: is called with the progress after every ten iterations. It begins anew with each attempt.
-        stopped: is called as often; once it returns True, the nodes stay where they are.
+        problem: the nodes, their nets and the fixed objects.
+        settings: settings of the placer.
+        cells: bool [M], which nodes are standard cells if there are macros, too: the cells are sized to fill `density`
+            of the whitespace, and they determine the bins. None: all nodes are cells, and at most `density` of each bin
+            is filled.
+        start: float [2, M], initial positions in µm, relative to the core. None: the middle of the core.
+        report: called with the progress after every ten iterations; each attempt starts anew.
+        stopped: called as often; once it returns True, the current positions are returned.
 
     Returns:
-        The positions; one seed gives the same ones on one machine.
+        The positions; deterministic for a seed on one machine.
 
     Raises:
-        DesignError: the nodes do not fit at this density, `start` is of another shape or not finite, or every attempt
+        DesignError: the nodes do not fit at this density, `start` has another shape or is not finite, or every attempt
             failed.
     """
     model, at = _prepared(problem, settings, cells, start)
@@ -156,7 +132,7 @@ def place(
 def _prepared(
     problem: FlatProblem, settings: PlacerSettings, cells: np.ndarray | None, start: np.ndarray | None
 ) -> tuple[_Model, np.ndarray]:
-    """The model, and the first positions of nodes and fillers, float64 [2, M+J]."""
+    """Returns the model and the initial positions of nodes and fillers, float64 [2, M+J]."""
     grid, density = grid_for(problem), settings.density
     if cells is not None:
         if cells.any():
@@ -187,9 +163,9 @@ def _checked(start: np.ndarray, nodes: int) -> np.ndarray:
 def _fillers(
     problem: FlatProblem, free: np.ndarray, whitespace: np.ndarray, grid: Grid, side: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """float64 [2, J]: positions of squares of `side` µm in `whitespace` (share of each bin, float [X, Y]).
+    """Draws positions of square fillers of `side` µm in `whitespace` (share of each bin, float [X, Y]), float64 [2, J].
 
-    Their area is what the nodes leave of `free`. Raises DesignError where the nodes need more than there is.
+    Their area is what the nodes leave of `free`. Raises DesignError if the nodes need more than is free.
     """
     spare = float(free.sum()) * grid.bin_area - problem.cell_area
     if spare < 0:
@@ -199,7 +175,7 @@ def _fillers(
         )
     chance = np.cumsum(np.maximum(whitespace, 0.0).ravel())
     count = int(spare / side**2) if chance[-1] > 0 else 0
-    # Draws are evenly spaced: every bin gets its share to within one.
+    # Evenly spaced draws give every bin its share to within one.
     chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / max(count, 1) * chance[-1], side="right")
     i, j = np.divmod(np.minimum(chosen, free.size - 1), grid.up)
     return np.stack([(i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height])
@@ -212,7 +188,7 @@ def _descend(
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
 ) -> Placed | None:
-    """Iterates, at least `least` times, until the goal, the last iteration, or `stopped`; None where nodes diverge."""
+    """Iterates, at least `least` times, until the target, the last iteration, or `stopped`; None if nodes diverge."""
     best: Progress | None = None
     for iteration in range(settings.iterations + 1):
         forces = descent.forces
@@ -236,30 +212,23 @@ def _descend(
 
 
 def diverged(now: Progress, best: Progress) -> bool:
-    """Whether nodes diverge: the overflow rises again by 0.1 while the wirelength doubles."""
+    """Returns whether nodes diverge: the overflow rises again by 0.1 while the wirelength doubles."""
     return now.overflow > best.overflow + 0.1 and now.wirelength > 2 * best.wirelength
 
 
 class _Forces(NamedTuple):
-    """The forces at one set of positions.
+    """The forces at one set of positions."""
 
-    Attributes:
-        wirelength: float32 [2, M+J], gradient of the weighted-average wirelength.
-        density: float32 [2, M+J], gradient of the potential energy, µm³.
-        length: half-perimeter wirelength, µm.
-        overflow: share of the nodes' area in bins beyond their free area.
-    """
-
-    wirelength: np.ndarray
-    density: np.ndarray
-    length: float
-    overflow: float
+    wirelength: np.ndarray  # float32 [2, M+J], gradient of the weighted-average wirelength
+    density: np.ndarray  # float32 [2, M+J], gradient of the potential energy, µm³
+    length: float  # half-perimeter wirelength, µm
+    overflow: float  # share of the nodes' area in bins beyond their free area
 
 
 class _Model:
-    """What the forces depend on besides the positions: the nets, the charges, and what is fixed in each bin.
+    """All that the forces depend on besides the positions: the nets, the charges, and the fixed objects in each bin.
 
-    `free` and `fixed` (float [X, Y]) make the same sum in every bin; `fillers` (float [J]) are sides, µm.
+    `free` and `fixed` (float [X, Y]) have the same sum in every bin; `fillers` (float [J]) are sides in µm.
     """
 
     def __init__(
@@ -277,7 +246,7 @@ class _Model:
         self._pins = np.concatenate([pins, np.zeros(len(fillers))]).astype(np.float32)
 
     def forces(self, at: np.ndarray, per_gamma: float) -> _Forces:
-        """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
+        """Returns the forces at positions `at` (float32 [2, M+J], µm); `per_gamma` is in 1/µm."""
         movable, charges = slice(self.movable), self.charges
         wirelength = np.zeros_like(at)
         (x, y), gradient = at[:, movable], wirelength[:, movable]
@@ -293,14 +262,14 @@ class _Model:
         return _Forces(wirelength, density, length, overflow)
 
     def preconditioned(self, forces: _Forces, weight: float) -> np.ndarray:
-        """The gradient over an estimate of the Hessian's diagonal (ePlace, section 5.3); float32 [2, M+J]."""
+        """Divides the gradient by an estimate of the Hessian's diagonal (ePlace, section 5.3); float32 [2, M+J]."""
         found = np.empty_like(forces.density)
         _native.preconditioned(forces.wirelength, forces.density, self._pins, self.charges.area, weight, found)
         return found
 
 
 class Poisson:
-    """The electric field of charge on a grid, by cosine and sine transforms.
+    """Electric field of a charge density on a grid, by cosine and sine transforms.
 
     Poisson's equation ∇²ψ = −ρ with no field across the boundary is diagonal in the cosine basis (ePlace, section 5).
     """
@@ -315,7 +284,7 @@ class Poisson:
         self._up = (v / square / (2 * grid.up)).astype(np.float32)[:, 1:]
 
     def field(self, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The field −∇ψ of a density (float32 [X, Y]), across and up; float32 [X, Y] each, density · µm."""
+        """Returns the field −∇ψ of a density (float32 [X, Y]), across and up; float32 [X, Y] each, density · µm."""
         cosines = scipy.fft.dctn(density, type=2)
         across, up = np.zeros_like(cosines), np.zeros_like(cosines)
         np.multiply(cosines[1:], self._across, out=across[:-1])
@@ -330,9 +299,9 @@ class _Descent:
 
     Attributes:
         major, reference: float32 [2, M+J], u and v of the method.
-        forces: at `reference`.
+        forces: the forces at `reference`.
         momentum: a of the method.
-        weight: of the density.
+        weight: weight of the density.
     """
 
     def __init__(self, model: _Model, at: np.ndarray, growth: float, balance: float) -> None:
@@ -350,7 +319,7 @@ class _Descent:
         self.momentum = 1.0
 
     def advance(self) -> bool:
-        """One iteration; False where it leads to positions that are not finite."""
+        """Performs one iteration; returns False if it leads to positions that are not finite."""
         model, gradient, before = self.model, self._gradient, self.forces
         smoothing = self._per_gamma(before.overflow)
         momentum = (1 + math.sqrt(4 * self.momentum**2 + 1)) / 2
@@ -369,8 +338,8 @@ class _Descent:
             step = allowed
         if not np.isfinite([found.length, allowed]).all():
             return False
-        # Momentum that runs uphill is dropped: nodes that macros hold back would swing ever wider (O'Donoghue, Candès
-        # 2015). They may be too few to turn the sum around; then wirelength and overflow rise together.
+        # Momentum that runs uphill is dropped, else nodes held back by macros oscillate ever wider (O'Donoghue, Candès
+        # 2015). They may be too few to change the sign of the sum; then wirelength and overflow rise together.
         uphill = slope > 0
         uphill |= found.length > (1 + DRIFT) * before.length and found.overflow > before.overflow
         rise = (found.length - before.length) / (RISE * max(found.length, 1e-30))
@@ -381,5 +350,5 @@ class _Descent:
         return True
 
     def _per_gamma(self, overflow: float) -> float:
-        """1/γ, 1/µm: the smoothing falls tenfold as the overflow falls by 0.45 (ePlace, equation 38)."""
+        """Returns 1/γ in 1/µm: the smoothing falls tenfold as the overflow falls by 0.45 (ePlace, equation 38)."""
         return float(1 / (self._gamma * 10 ** (20 / 9 * (min(max(overflow, 0.0), 1.0) - 0.1))))

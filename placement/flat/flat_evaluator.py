@@ -1,11 +1,9 @@
-"""The full evaluation of a macro placement: all standard cells placed around the macros, legalised and routed.
+"""Full evaluation of a macro placement: all standard cells are placed around the macros, legalised and routed.
 
-Where cells begin decides on which side of the macros they end. So they begin twice, in clusters that are annealed
-around the macros and in the middle of the core, and the shorter result counts: on some placements either is longer by a
-tenth. The dense cells begin where the spread ones ended.
+The starting positions of the cells decide on which side of the macros they end. The cells are therefore placed twice,
+from annealed clusters around the macros and from the middle of the core, and the shorter result counts; on some
+placements one or the other is longer by a tenth. The dense cells start from the spread ones.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -30,39 +28,29 @@ from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-STAGES = 3
-"""In which cells are placed: spread from the clusters, spread from the middle, dense."""
+STAGES = 3  # number of cell placement stages: spread from the clusters, spread from the middle, dense
 CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
-"""Of `PlacerSettings`: cells keep to the clusters that they begin in, and have time to find their order."""
-COMPACT_BALANCE = 1e-3
-"""Of `PlacerSettings`: spread cells move together in the order that they have."""
+"""`PlacerSettings` for a start from clusters: cells stay with their clusters and have time to find their order."""
+COMPACT_BALANCE = 1e-3  # `PlacerSettings.balance` for the dense stage: spread cells move together in their order
 
-TIMING_ROUNDS = 2
-"""In which the wires of critical paths are weighed and the cells spread again, at most."""
+TIMING_ROUNDS = 2  # maximum number of rounds that weigh the wires of critical paths and spread the cells again
 MOST_LONGER = 1.02
-"""Times the wirelength of the cells that wires alone place: rounds that are longer do not count."""
-Again = Callable[[Netlist], CellPlacement]
-"""Spreads the cells from the same start for a netlist with other weights."""
+"""Maximum wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
+count.
+"""
+Again = Callable[[Netlist], CellPlacement]  # spreads the cells from the same start for a netlist with other weights
 
 
 class FlatEvaluation(NamedTuple):
-    """The figures of a macro placement.
+    """Results for a macro placement."""
 
-    Attributes:
-        dense: the cells as near to each other as they may be.
-        spread: the cells as a flow leaves them (`spread_cells`); with timing those of `timing_driven`.
-        legal: the spread cells on sites of rows; None if the floorplan has no rows.
-        route: the routing estimate of the legal cells; of the spread ones where there are no rows.
-        global_route: that of the spread cells.
-        cell_utilization: the cells' area over the whitespace clear of macros and PDN channels.
-    """
-
-    dense: CellPlacement
+    dense: CellPlacement  # the cells placed as densely as possible
+    # the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`
     spread: CellPlacement
-    legal: LegalCells | None
-    route: RoutingEstimate
-    global_route: RoutingEstimate
-    cell_utilization: float
+    legal: LegalCells | None  # the spread cells on the sites of rows; None if the floorplan has no rows
+    route: RoutingEstimate  # the routing estimate of the legal cells, or of the spread cells if there are no rows
+    global_route: RoutingEstimate  # the routing estimate of the spread cells
+    cell_utilization: float  # area of the cells over the whitespace clear of macros and PDN channels
 
 
 class FlatEvaluator:
@@ -70,15 +58,15 @@ class FlatEvaluator:
 
     Args:
         flat: the design before clustering.
-        cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
-        design: the clustered one.
-        anneal: anneals its soft macros around the hard ones, for cells to begin there; it may raise DesignError. None:
-            they begin in the middle of the core.
-        settings: of the placer.
-        timing: of the flat design; spread cells are then timing-driven. None: wires alone count.
+        cluster: int32 [nodes of the flat netlist], cluster of each cell; -1: none.
+        design: the clustered design.
+        anneal: anneals the soft macros of the clustered design around the hard ones as starting positions of the cells;
+            may raise DesignError. None: the cells start in the middle of the core.
+        settings: settings of the placer.
+        timing: timing of the flat design, which makes the spread stage timing-driven. None: only wirelength counts.
 
     Raises:
-        DesignError: a hard macro of the flat netlist is not in the clustered one, or the clusters are of another
+        DesignError: a hard macro of the flat netlist is not in the clustered one, or the clusters belong to another
             netlist.
     """
 
@@ -106,14 +94,14 @@ class FlatEvaluator:
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatEvaluation:
-        """The full evaluation of a placement.
+        """Returns the full evaluation of a placement.
 
         Args:
-            placement: of the clustered design; its hard macros are read.
-            report: is called after every ten iterations with the number of the stage, less than `STAGES`, and its
+            placement: a placement of the clustered design, whose hard macros are read.
+            report: called after every ten iterations with the number of the stage, less than `STAGES`, and its
                 progress.
-            stopped: is called as often, but not while clusters are annealed, which takes seconds; once it returns True,
-                the result is what was reached.
+            stopped: called as often, but not during the seconds in which clusters are annealed; once it returns True,
+                the result so far is returned.
 
         Raises:
             DesignError: a macro has no position, the cells do not fit around the macros, or they diverged.
@@ -138,16 +126,16 @@ class FlatEvaluator:
         )
 
     def legalised(self, cells: CellPlacement) -> LegalCells | None:
-        """A global placement's cells on sites of rows; None if the floorplan has no rows."""
+        """Puts a global placement's cells on the sites of rows; returns None if the floorplan has no rows."""
         return legalise_cells(self.flat.netlist, cells.placement, self._core, self.flat.floorplan.rows)
 
     def dense(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
-        """The cells as near to each other as they may be, from the middle of the core; arguments as of `evaluate`."""
+        """Places the cells as densely as possible, from the middle of the core; arguments as for `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         return self._dense(macros, None, stopped, None)
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
-        """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
+        """Places the cells at `DENSITY` without PDN channels, from the core's middle; arguments as for `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         return spread_cells(
             self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
@@ -160,9 +148,9 @@ class FlatEvaluator:
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> tuple[CellPlacement, Again]:
-        """The spread cells of `evaluate` without timing, whose arguments and errors it has: the shorter of both starts.
+        """Returns the shorter of both spread placements, without timing; arguments and errors as for `evaluate`.
 
-        Their seconds are those of both, with the clusters'.
+        Its seconds cover both starts and the clusters.
         """
         netlist, macros = self.flat.netlist, macros_on_flat(self.flat, self._design.netlist, placement)
         spread = functools.partial(
@@ -172,7 +160,7 @@ class FlatEvaluator:
         again: Again
         found: list[tuple[CellPlacement, Again]] = []
         if start is not None:
-            with contextlib.suppress(DesignError):  # they diverge, or do not fit: then the middle says so
+            with contextlib.suppress(DesignError):  # they diverge or do not fit; the start from the middle reports it
                 settings = [dataclasses.replace(self._settings, growth=CLUSTER_GROWTH, balance=CLUSTER_BALANCE)]
                 again = functools.partial(spread, attempts=settings, start=start, report=_numbered(report, 0))
                 found.append((again(netlist), again))
@@ -190,10 +178,10 @@ class FlatEvaluator:
     def timing_driven(
         self, cells: CellPlacement, again: Again, *, stopped: Callable[[], bool] | None = None
     ) -> CellPlacement:
-        """Spread cells, spread again with the wires of their critical paths as further nets, until no path fails.
+        """Spreads the cells again with the wires of their critical paths as additional nets, until no path fails.
 
-        Of the rounds that are hardly longer, the one with the least negative slack; the cells themselves where there is
-        none with less, or no timing. Raises DesignError where a node has no position.
+        Returns the round with the least negative slack among those within `MOST_LONGER`; returns `cells` if no round is
+        better or there is no timing. Raises DesignError if a node has no position.
         """
         if self._timing is None:
             return cells
@@ -218,7 +206,7 @@ class FlatEvaluator:
         stopped: Callable[[], bool] | None,
         start: Placement | None,
     ) -> CellPlacement:
-        """`place_cells` from where spread cells are, or from the middle where there are none or they diverge."""
+        """Runs `place_cells` from the spread cells, or from the middle if there are none or they diverge."""
         place = functools.partial(
             place_cells, self.flat.netlist, macros, self._core, report=_numbered(report, 2), stopped=stopped
         )
@@ -228,9 +216,9 @@ class FlatEvaluator:
         return place(settings=self._settings)
 
     def _in_clusters(self, placement: Placement) -> tuple[Placement | None, float]:
-        """The cells in their clusters, these annealed around the macros, and the seconds that took.
+        """Returns the cells in their clusters, annealed around the macros, and the seconds that took.
 
-        None where there are no clusters or they cannot be annealed: they may not fit, or macros overlap.
+        Returns None if there are no clusters or they cannot be annealed because they do not fit or macros overlap.
         """
         if self._anneal is None or not (self.cluster >= 0).any():
             return None, 0.0

@@ -1,9 +1,7 @@
-"""All standard cells of a flat netlist placed: around the macros, spread as a flow leaves them, or with the macros.
+"""Global placement of all standard cells of a flat netlist: around the macros, spread as by a flow, or with the macros.
 
-The results are global placements: cells may overlap a little. Lengths in µm.
+Cells may overlap a little in the results. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import time
@@ -22,32 +20,22 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import DENSITY
 
 SCATTERED = 2.0
-"""Multiple of the wirelength with which cells begin beyond which they have scattered: the density's weight grew faster
-than they found their places, and they do not return."""
-NO_WHITESPACE = 10.0
-"""The highest cell utilization that is reported."""
-CHANNEL_PRECISION = 1e-3
-"""Of the search for a PDN channel's width, relative to it."""
+"""Multiple of the initial wirelength beyond which cells have scattered: the density weight grew faster than they found
+their positions, and they do not recover.
+"""
+NO_WHITESPACE = 10.0  # upper limit of the reported cell utilization
+CHANNEL_PRECISION = 1e-3  # relative precision of the search for a PDN channel's width
 
 
 class CellPlacement(NamedTuple):
-    """All cells placed around the macros.
+    """All cells placed around the macros."""
 
-    Attributes:
-        wirelength: µm, weighted half perimeters of the counted nets.
-        density_overflow: share of the cells' area in bins beyond their free area.
-        converged: whether the overflow came down to the goal; False also where the placer was stopped before.
-        iterations: of the placer.
-        seconds: processor time of this process.
-        placement: the given placement, with the cells where they were placed, in orientation N.
-    """
-
-    wirelength: float
-    density_overflow: float
-    converged: bool
-    iterations: int
-    seconds: float
-    placement: Placement
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets in µm
+    density_overflow: float  # share of the cells' area beyond the free area of the bins
+    converged: bool  # whether the overflow reached the target; False if the placer was stopped before
+    iterations: int  # number of iterations of the placer
+    seconds: float  # processor time of this process
+    placement: Placement  # the given placement with the cells at their new positions, in orientation N
 
 
 def place_cells(
@@ -63,14 +51,14 @@ def place_cells(
     """Places all standard cells of `netlist` around its macros.
 
     Args:
-        netlist: the flat one, with nodes of kind CELL.
+        netlist: the flat netlist, with nodes of kind CELL.
         placement: macros, ports and fixed cells; positions and orientations of other cells are not read.
-        core: where cells may be placed.
-        settings: of the placer.
-        start: a placement of the same netlist with the cells' first positions; a higher `PlacerSettings.balance` holds
-            them there. None: the middle of the core.
-        report: is called with the progress after every ten iterations.
-        stopped: is called as often; once it returns True, the result is what was reached.
+        core: the area for cells.
+        settings: settings of the placer.
+        start: a placement of the same netlist with initial positions of the cells; a higher `PlacerSettings.balance`
+            holds them there. None: the middle of the core.
+        report: called with the progress after every ten iterations.
+        stopped: called as often; once it returns True, the result so far is returned.
 
     Raises:
         DesignError: the cells cannot be placed (see `flat_problem`, `electrostatic.place`), or `start` has unplaced
@@ -81,7 +69,7 @@ def place_cells(
     first = None if start is None else _positions(start, netlist, problem.cells, core=core)
     placed = place(problem, settings or PlacerSettings(), start=first, report=report, stopped=stopped)
     orientation = placement.orientation.copy()
-    orientation[problem.cells] = Orientation.N  # as the placer takes them, however a file has turned them
+    orientation[problem.cells] = Orientation.N  # the placer assumes N; a file may have other orientations
     result = dataclasses.replace(placement, orientation=orientation)
     result = problem.moved(result, placed.x, placed.y)
     return CellPlacement(
@@ -95,7 +83,7 @@ def place_cells(
 
 
 def _positions(start: Placement, netlist: Netlist, cells: np.ndarray, *, core: Core) -> np.ndarray:
-    """float64 [2, M]: the positions of `cells` (int32 [M]) in `start`, relative to the core."""
+    """Returns the positions of `cells` (int32 [M]) in `start`, float64 [2, M], relative to the core."""
     if len(start.x) != netlist.num_nodes:
         raise DesignError(f"start: a placement of {len(start.x)} nodes for a netlist of {netlist.num_nodes}")
     unplaced = cells[~start.placed[cells]]
@@ -118,27 +106,27 @@ def spread_cells(
     """Places all standard cells at `DENSITY` and clear of the macros, as flows leave them for buffers and clock trees.
 
     A dense placement may be short because cells lie in slivers between the macros. A flow cannot use these: its power
-    network takes a channel around each macro. Then an array of macros that divides the core pushes a part of the cells
-    to its far side.
+    network takes a channel around each macro. An array of macros that divides the core therefore pushes some of the
+    cells to its far side.
 
-    Where the cells do not fit so, the density rises; where they still do not, the channels shrink, as little as
-    possible, and by half where the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of
-    `start`, or do not converge are placed once more. Where they scatter in the last attempt the result has not
-    converged: no flow could leave them so.
+    If the cells do not fit, the density rises; if they still do not fit, the channels shrink, as little as possible,
+    and by half if the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of `start`, or
+    do not converge are placed once more. If they scatter in the last attempt, the result has not converged: no flow
+    could leave them so.
 
     Args:
-        netlist: the flat one.
+        netlist: the flat netlist.
         placement: macros, ports and fixed cells.
-        core: where cells may be placed, with halos of its own; the larger one counts.
-        channel: µm around each macro that the power network takes.
-        attempts: settings of the placer, their densities not read: the first from `start`, if there is one, all others
-            from the middle of the core.
-        start: as of `place_cells`.
-        report: is called with the progress after every ten iterations.
-        stopped: is called as often.
+        core: the area for cells, with its own halos; the larger of halo and channel counts.
+        channel: width in µm around each macro that the power network occupies.
+        attempts: settings of the placer for each attempt, their densities ignored; the first attempt begins from
+            `start`, if given, all others from the middle of the core.
+        start: as for `place_cells`.
+        report: called with the progress after every ten iterations.
+        stopped: called as often.
 
     Raises:
-        DesignError: as `place_cells`, in the last of these cores.
+        DesignError: as for `place_cells`, in the last of these cores.
     """
     failed: DesignError | None = None
     for within, density in _cores(netlist, placement, core, channel):
@@ -160,7 +148,7 @@ def _spread(
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
 ) -> CellPlacement:
-    """`place_cells`, the first attempt from `dense`, until one converges without scattering."""
+    """Runs `place_cells`, the first attempt from `start`, until one converges without scattering."""
     wirelength, limit = 0.0, np.inf if start is None else SCATTERED * half_perimeter(netlist, start)
 
     def show(progress: Progress) -> None:
@@ -182,7 +170,7 @@ def _spread(
 
 
 def _cores(netlist: Netlist, placement: Placement, core: Core, channel: float) -> Iterator[tuple[Core, float]]:
-    """Cores with halos up to `channel` µm, and densities, the first choice first; all but the last hold the cells."""
+    """Yields cores with halos up to `channel` µm, and densities, best first; all but the last hold the cells."""
     whitespace = _Whitespace(netlist, placement, core)
     widest = whitespace.widest(channel)
     for width in dict.fromkeys((widest, widest / 2)):
@@ -193,13 +181,13 @@ def _cores(netlist: Netlist, placement: Placement, core: Core, channel: float) -
 
 
 def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, channel: float) -> float:
-    """The cells' area over the whitespace that is clear of the macros by `channel` µm, up to `NO_WHITESPACE`.
+    """Returns the cells' area over the whitespace that is clear of the macros by `channel` µm, up to `NO_WHITESPACE`.
 
     Args:
-        netlist: the flat one.
+        netlist: the flat netlist.
         placement: macros, ports and fixed cells.
-        core: as of `spread_cells`.
-        channel: as of `spread_cells`.
+        core: as for `spread_cells`.
+        channel: as for `spread_cells`.
 
     Raises:
         DesignError: see `flat_problem`.
@@ -208,7 +196,7 @@ def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, chan
 
 
 class _Whitespace:
-    """What macros leave to the cells beside channels of any width."""
+    """Whitespace that macros with channels of any width leave to the cells."""
 
     def __init__(self, netlist: Netlist, placement: Placement, core: Core) -> None:
         problem = flat_problem(netlist, placement, core)
@@ -218,17 +206,17 @@ class _Whitespace:
         self._movable[problem.cells] = True
 
     def core(self, channel: float) -> Core:
-        """The core whose halos are `channel` µm at least."""
+        """Returns the core with halos of at least `channel` µm."""
         return dataclasses.replace(self._core, halo=np.maximum(np.asarray(self._core.halo), channel))
 
     def utilization(self, channel: float) -> float:
-        """The cells' area over the whitespace."""
+        """Returns the cells' area over the whitespace."""
         fixed = fixed_rectangles(self._netlist, self._placement, self.core(channel), movable=self._movable)
         free = float((1 - blocked_share(fixed, self._grid)).sum()) * self._grid.bin_area
         return self._area / free if free > 0 else np.inf
 
     def widest(self, channel: float) -> float:
-        """The widest channel, up to `channel` µm, beside which the cells fit; 0 where they never do."""
+        """Returns the widest channel, up to `channel` µm, with which the cells fit; 0 if they never do."""
         if self.utilization(channel) <= MOST_UTILIZATION:
             return channel
         low, high = 0.0, channel
@@ -249,16 +237,16 @@ def place_mixed_size(
     """Places the cells and hard macros of `netlist` that are not fixed together (Lu et al.: "ePlace-MS", TCAD 2015).
 
     Args:
-        netlist: the flat one, with nodes of kind CELL.
+        netlist: the flat netlist, with nodes of kind CELL.
         placement: ports, fixed macros and fixed cells, and the orientations of the other macros; other positions are
             not read.
-        core: where cells and macros may be placed, with the macros' halos.
-        settings: of the placer.
-        stopped: is called every ten iterations; once it returns True, the result is what was reached.
+        core: the area for cells and macros, with the macros' halos.
+        settings: settings of the placer.
+        stopped: called every ten iterations; once it returns True, the result so far is returned.
 
     Returns:
         `placement` with the cells placed, in orientation N, and the macros, in their orientation. Macros lie in the
-        core, but may overlap a little: a legaliser has to follow.
+            core, but may overlap a little and need legalisation.
 
     Raises:
         DesignError: the nodes cannot be placed (see `flat_problem`, `electrostatic.place`).
@@ -273,18 +261,18 @@ def place_mixed_size(
 
 
 def place_before_clustering(flat: FlatDesign, design: Design) -> Placement:
-    """Cells and macros placed together, for an import to cluster the cells by their positions.
+    """Places cells and macros together, so that an import can cluster the cells by their positions.
 
-    Circuit Training's recipe groups cells by an earlier placement: groups that span too far are broken up, small ones
-    join a neighbour. Chips come without positions. By connectivity alone clusters hold cells that no placement keeps
+    Circuit Training's recipe groups cells by an earlier placement: groups that span too far are split, small ones join
+    a neighbour. Chips come without positions. Clusters by connectivity alone hold cells that no placement keeps
     together, and the wirelength that a search saves between such clusters is paid within them.
 
     Args:
-        flat: the design before clustering; what is fixed stays.
+        flat: the design before clustering; fixed nodes do not move.
         design: the flat netlist on the canvas, with the macros' constraints.
 
     Raises:
-        DesignError: as `place_mixed_size`.
+        DesignError: as for `place_mixed_size`.
     """
     return place_mixed_size(
         flat.netlist, flat.placement, core_of(flat, design), settings=PlacerSettings(density=DENSITY)

@@ -1,9 +1,7 @@
-"""The bins that density is counted on, and rectangles on them.
+"""Grid of the bins on which density is computed, and rectangles on it.
 
 Axis legend: M rectangles, X bins across, Y bins up, F fixed rectangles; the leading axis 2 is x, y. Lengths in µm.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -14,36 +12,31 @@ from placement.flat.problem import FlatProblem
 
 
 class Grid(NamedTuple):
-    """Bins over a core.
+    """Bins over a core."""
 
-    Attributes:
-        across, up: number of bins.
-        width, height: of the core, µm.
-    """
-
-    across: int
+    across: int  # across, up: number of bins
     up: int
-    width: float
+    width: float  # width, height: sides of the core in µm
     height: float
 
     @property
     def bin_width(self) -> float:
-        """µm."""
+        """Width of a bin in µm."""
         return self.width / self.across
 
     @property
     def bin_height(self) -> float:
-        """µm."""
+        """Height of a bin in µm."""
         return self.height / self.up
 
     @property
     def bin_area(self) -> float:
-        """µm²."""
+        """Area of a bin in µm²."""
         return self.bin_width * self.bin_height
 
 
 def grid_for(problem: FlatProblem) -> Grid:
-    """The placer's bins: a power of two from 16 to 1,024 on each axis, a bin about two mean cells wide."""
+    """Returns the placer's bins: a power of two from 16 to 1,024 per axis, a bin about two mean cells wide."""
     core = problem.core
     side = 2 * np.sqrt(problem.cell_area / len(problem.cells))
     across, up = (int(2 ** np.clip(np.rint(np.log2(length / side)), 4, 10)) for length in (core.width, core.height))
@@ -51,9 +44,9 @@ def grid_for(problem: FlatProblem) -> Grid:
 
 
 def blocked_share(boxes: np.ndarray, grid: Grid) -> np.ndarray:
-    """float64 [X, Y]: the share of each bin that rectangles (float [F, 4], µm: low and high corners) cover.
+    """Returns the share of each bin, float64 [X, Y], that rectangles cover (float [F, 4], µm: low and high corners).
 
-    Where rectangles overlap in one bin without filling it, the overlap counts twice, up to the whole bin.
+    Where rectangles overlap in a bin without filling it, the overlap counts twice, up to the whole bin.
     """
     covered = np.zeros((grid.across, grid.up))
     for low_x, low_y, high_x, high_y in boxes:
@@ -99,12 +92,12 @@ class Charges:
         self.charge = self.area / np.float32(grid.bin_area)
 
     def within(self, at: np.ndarray) -> np.ndarray:
-        """Centres (float [2, M], µm) moved so that every drawn rectangle lies in the core."""
+        """Clips centres (float [2, M], µm) so that every drawn rectangle lies in the core."""
         found = np.maximum(at, self.low)
-        return np.minimum(found, self.high, out=found)  # np.clip takes several times as long
+        return np.minimum(found, self.high, out=found)  # np.clip is several times slower
 
     def in_bins(self, at: np.ndarray) -> np.ndarray:
-        """Centres (float [2, M], µm) in bins; float32."""
+        """Converts centres (float [2, M], µm) to bins; float32."""
         return (at / self._bin).astype(np.float32, copy=False)
 
     def add(self, at: np.ndarray, onto: np.ndarray, which: slice = slice(None)) -> None:
@@ -113,7 +106,7 @@ class Charges:
         _native.spread(x, y, half_x, half_y, self.charge[which], onto)
 
     def force(self, at: np.ndarray, across: np.ndarray, up: np.ndarray) -> np.ndarray:
-        """float32 [2, M]: a field's (float32 [X, Y] each) mean under each rectangle times its charge."""
+        """Returns the mean of a field (float32 [X, Y] each) under each rectangle times its charge, float32 [2, M]."""
         found = np.empty((2, len(self.charge)), np.float32)
         (x, y), (half_x, half_y) = at, self._drawn
         _native.gather(x, y, half_x, half_y, self.charge, across, up, found[0], found[1])
@@ -121,11 +114,11 @@ class Charges:
 
 
 def density_overflow(problem: FlatProblem, at: np.ndarray, free: np.ndarray, grid: Grid) -> float:
-    """Share of the cells' area in bins beyond their free area.
+    """Returns the share of the cells' area that exceeds the free area of the bins.
 
     Args:
         problem: the cells.
-        at: float [2, M], centres, µm, relative to the core.
+        at: float [2, M], centres in µm, relative to the core.
         free: float [X, Y], share of each bin that cells may fill.
         grid: the bins.
     """
@@ -134,7 +127,7 @@ def density_overflow(problem: FlatProblem, at: np.ndarray, free: np.ndarray, gri
 
 
 def used_share(problem: FlatProblem, at: np.ndarray, grid: Grid) -> np.ndarray:
-    """float32 [X, Y]: the area of the cells at centres `at` (float [2, M], µm) in each bin over the bin's area."""
+    """Returns the area of the cells at centres `at` (float [2, M], µm) over the bin's area, float32 [X, Y]."""
     cells, used = Charges(problem.width, problem.height, grid), np.zeros((grid.across, grid.up), np.float32)
     cells.add(cells.in_bins(cells.within(at)), used)
     return used

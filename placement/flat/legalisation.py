@@ -1,9 +1,7 @@
-"""The standard cells of a global placement put on sites of rows: clear of each other, of macros and of blockages.
+"""Legalisation of standard cells: a global placement's cells on sites of rows, clear of cells, macros and blockages.
 
 Axis legend: N nodes, M movable cells. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import time
@@ -18,40 +16,35 @@ from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.floorplan import Rows
 
 MOST_SITES, MOST_ROWS = 500, 100
-"""How far OpenROAD's legaliser moves a cell across and up by default; a cell that has to go farther has no place."""
+"""Maximum displacement of a cell across and up, OpenROAD's default; a cell that would have to move farther has no
+place.
+"""
 
 
 class LegalCells(NamedTuple):
-    """Cells after legalisation.
+    """Cells after legalisation."""
 
-    Attributes:
-        placement: the given one with the cells on sites, turned as their rows are; a cell without any free sites is
-            where it was.
-        wirelength: weighted half perimeters of the counted nets.
-        without_place: cells whose nearest free sites are beyond `MOST_SITES` or `MOST_ROWS`, or do not exist.
-        mean_displacement, most_displacement: of the cells, across and up together.
-        seconds: processor time.
-    """
-
+    # the given placement with the cells on sites, in the orientation of their rows; a cell without any free sites is
+    # not moved
     placement: Placement
-    wirelength: float
-    without_place: int
-    mean_displacement: float
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets
+    without_place: int  # number of cells without free sites within `MOST_SITES` and `MOST_ROWS`
+    mean_displacement: float  # mean_displacement, most_displacement: displacement of the cells, across and up together
     most_displacement: float
-    seconds: float
+    seconds: float  # processor time
 
 
 def legalise_cells(netlist: Netlist, placement: Placement, core: Core, rows: Rows) -> LegalCells | None:
-    """Puts the movable cells of a global placement on sites, each near to where it was; None if there are no rows.
+    """Puts the movable cells of a global placement on sites close to their positions; None if there are no rows.
 
-    Cells of several rows' height come first, each on the nearest free sites; the others as Abacus has it (Spindler,
+    Cells several rows tall come first, each on the nearest free sites; the others follow by Abacus (Spindler,
     Schlichtmann, Johannes, ISPD 2008).
 
     Args:
-        netlist: the flat one.
-        placement: of every node.
-        core: with blockages and halos that cells keep off.
-        rows: of the floorplan.
+        netlist: the flat netlist.
+        placement: positions of all nodes.
+        core: the core, with blockages and halos that are closed to cells.
+        rows: the rows of the floorplan.
     """
     if not len(rows):
         return None

@@ -1,13 +1,11 @@
-"""OpenSTA as the judge of our timing: the slack of every endpoint that it finds at the same wires.
+"""Comparison of our timing with OpenSTA: the slack of every endpoint that OpenSTA reports for the same wires.
 
-It reads the files that a design was imported from, our wires' delays as SDF, and the loads of our nets. It takes no
-load below that of a net's pins: no driver's load is limited here, as it is in `TimingEvaluator` where a net would be
-buffered.
+OpenSTA reads the files from which the design was imported, the delays of our wires as SDF, and the loads of our nets.
+It accepts no load below that of a net's pins, so driver loads are not limited here, whereas `TimingEvaluator` limits
+the load of a net that would be buffered.
 
 Axis legend: P pins, E nets. Times in ps, loads in fF.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import os
@@ -28,8 +26,7 @@ from placement.netlist.files import read_bytes, unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
 
-DEADLINE = 1800
-"""Seconds that OpenSTA may take."""
+DEADLINE = 1800  # time limit of OpenSTA in seconds
 _UNLIMITED = 1e9  # fF
 _COMMANDS = (
     "set_cmd_units -time ps -capacitance fF",
@@ -44,36 +41,28 @@ _SLACK = re.compile(r"^(\S+) \(.*\)\s+-?[\d.]+\s+-?[\d.]+\s+(-?[\d.]+)(?: \((?:M
 
 @dataclasses.dataclass(frozen=True)
 class OpenStaTiming:
-    """What OpenSTA found.
+    """Result of a run of OpenSTA."""
 
-    Attributes:
-        slack: ps, of each endpoint, by its name.
-        estimate: ours at the same loads.
-        common: endpoints that both have, and the median difference of their slacks, ps.
-        seconds: of CPU, with reading.
-        notices: the commands that it passed over.
-    """
-
-    slack: dict[str, float]
-    estimate: TimingEstimate
-    common: int
+    slack: dict[str, float]  # slack of each endpoint by name, in ps
+    estimate: TimingEstimate  # our analysis at the same loads
+    common: int  # number of endpoints in both analyses, and the median difference of their slacks in ps
     median_difference: float
-    seconds: float
-    notices: tuple[str, ...] = ()
+    seconds: float  # CPU seconds, including the reading of the files
+    notices: tuple[str, ...] = ()  # the commands that OpenSTA ignored
 
     @property
     def total(self) -> GroupSlack:
-        """Of all its endpoints."""
+        """The combined slack of all its endpoints."""
         return group_slack(np.array(list(self.slack.values())))
 
 
 class OpenSta:
-    """Times placements of one design by OpenSTA.
+    """Times placements of one design with OpenSTA.
 
     Args:
         program: its path, or a name on PATH.
-        timing: pins, library and constraints, of `flat`, and the files that they are from.
-        flat: the design.
+        timing: pins, library and constraints of `flat`, and the files that they were read from.
+        flat: the flat design.
 
     Raises:
         DesignError: the program or a file is missing, a file has changed, or the netlist is not from Verilog.
@@ -98,14 +87,14 @@ class OpenSta:
         self._evaluator = TimingEvaluator(_unlimited(timing), flat)
 
     def evaluate(self, placement: Placement, *, folder: Path | None = None) -> OpenStaTiming:
-        """The timing of a placement of the flat netlist.
+        """Returns the timing of a placement of the flat netlist.
 
         Args:
-            placement: with all cells.
-            folder: where the files that OpenSTA reads and writes are kept; None: nowhere.
+            placement: a placement with all cells.
+            folder: folder for the input and output files of OpenSTA; None: they are discarded.
 
         Raises:
-            DesignError: OpenSTA failed, or took longer than `DEADLINE`; a node has no position.
+            DesignError: OpenSTA failed or exceeded `DEADLINE`, or a node has no position.
         """
         estimate = self._evaluator.evaluate(placement, paths=0)
         with tempfile.TemporaryDirectory(prefix="opensta-") as temporary:
@@ -123,7 +112,7 @@ class OpenSta:
         median = float(np.median(apart)) if apart else 0.0
         notices: tuple[str, ...] = ()
         if passed_over:
-            notices = (f"OpenSTA passed over commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
+            notices = (f"OpenSTA skipped commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
         return OpenStaTiming(slack, estimate, len(apart), median, seconds, notices)
 
     def pin_names(self) -> list[str]:
@@ -132,7 +121,7 @@ class OpenSta:
         return [timing.pin_name(pin, self._evaluator.flat) for pin in range(len(timing.instance))]
 
     def _write(self, folder: Path, placement: Placement) -> list[str]:
-        """Writes what OpenSTA reads; returns the pins' names."""
+        """Writes the input files of OpenSTA; returns the pins' names."""
         timing, facts = self._evaluator.timing, self._evaluator.facts
         delays, names = self._evaluator.delays(placement), self.pin_names()
         commands = []
@@ -151,7 +140,7 @@ class OpenSta:
         return names
 
     def _run(self, folder: Path) -> list[str]:
-        """Runs OpenSTA in the folder; returns what it says of commands that it cannot run, which it passes over."""
+        """Runs OpenSTA in the folder; returns its messages about ignored commands."""
         log = folder / "sta.log"
         try:
             with log.open("w") as file:
@@ -172,7 +161,7 @@ class OpenSta:
 
 
 def _unlimited(timing: TimingNetlist) -> TimingNetlist:
-    """The same without limits of loads."""
+    """Returns the same netlist without load limits."""
     none = np.zeros_like(timing.library.max_capacitance)
     return dataclasses.replace(
         timing,
@@ -182,7 +171,7 @@ def _unlimited(timing: TimingNetlist) -> TimingNetlist:
 
 
 def _read_slacks(path: Path) -> dict[str, float]:
-    """The slack of each endpoint in a report, the worst if there are several."""
+    """Returns the slack of each endpoint in a report; the worst if there are several."""
     found: dict[str, float] = {}
     for line in path.read_text().splitlines():
         match = _SLACK.match(line)
@@ -192,13 +181,13 @@ def _read_slacks(path: Path) -> dict[str, float]:
 
 
 def _escaped(name: str, *, bits: bool) -> str:
-    """The name of a pin or port as SDF (`bits`: a bit of a bus has plain brackets) and as patterns of Tcl need it."""
+    """Escapes the name of a pin or port for SDF (`bits`: bus bits keep plain brackets) and for Tcl patterns."""
     cell, divider, pin = name.rpartition("/")
     return re.sub(r"([][])", r"\\\1", cell) + divider + (pin if bits else re.sub(r"([][])", r"\\\1", pin))
 
 
 def _sdf(names: Sequence[str], timing: TimingNetlist, driver: np.ndarray, wire: np.ndarray) -> Iterator[str]:
-    """Lines of an SDF file with the delay of the wire to each pin, float [P], from its driver, int [P]."""
+    """Yields the lines of an SDF file with the wire delay to each pin, float [P], from its driver, int [P]."""
     yield '(DELAYFILE (SDFVERSION "3.0") (DIVIDER /) (TIMESCALE 1ps)\n'
     yield '(CELL (CELLTYPE "top") (INSTANCE) (DELAY (ABSOLUTE\n'
     known = (timing.library_pin >= 0) | (timing.instance < 0)
@@ -210,7 +199,7 @@ def _sdf(names: Sequence[str], timing: TimingNetlist, driver: np.ndarray, wire: 
 
 
 def _loads(names: Sequence[str], timing: TimingNetlist, net_driver: np.ndarray, load: np.ndarray) -> Iterator[str]:
-    """Tcl that gives each net that a cell drives its load, float [E]; `net_driver` is int [E]."""
+    """Yields Tcl that sets the load, float [E], of each net that a cell drives; `net_driver` is int [E]."""
     for net, pin in enumerate(net_driver.tolist()):
         if pin >= 0 and timing.library_pin[pin] >= 0:
             pattern = f"[get_nets -of_objects [get_pins {{{_escaped(names[pin], bits=False)}}}]]"

@@ -1,4 +1,4 @@
-"""What the electrostatic placer is given: a core, movable cells, their nets with fixed pins, rectangles without cells.
+"""Input of the electrostatic placer: a core, movable cells, their nets with fixed pins, and rectangles without cells.
 
 Axis legend: N nodes of the netlist, M movable cells, E counted nets, L their net-pin incidences, F fixed rectangles.
 Lengths in µm; positions are relative to the core's lower left corner.
@@ -16,34 +16,30 @@ from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Place
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import union_area
 
-MOST_PINS = 3000
-"""Nets of more pins (clock, reset) are left to their own trees and not counted."""
+MOST_PINS = 3000  # maximum number of pins of a counted net; larger nets (clock, reset) get trees of their own
 MOST_UTILIZATION = 0.9
-"""Cells cover at most this share of the whitespace that they get: otherwise the density rises, then the PDN channels
-shrink."""
+"""Maximum share of the available whitespace that cells cover; beyond it the density rises, then the PDN channels
+shrink.
+"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Core:
     """The area of the standard-cell rows.
 
-    Attributes:
-        width, height: µm.
-        x, y: the lower left corner, µm, in the coordinates of the placement.
-        blockages: rectangles without cells, (x low, y low, x high, y high), µm, in the same coordinates.
-        halo: µm that cells keep clear of a hard macro: one number for all sides of all macros, or float64 [N, 4], left,
-            bottom, right and top of each node in orientation N. Only hard macros have one.
-
     Raises:
-        DesignError: a side is not above 0, a blockage is inside out, a halo is negative or misshapen, or a number
+        DesignError: a side is not above 0, a blockage is inverted, a halo is negative or has another shape, or a number
             is not finite.
     """
 
-    width: float
+    width: float  # width, height: sides in µm
     height: float
-    x: float = 0.0
+    x: float = 0.0  # x, y: lower left corner in µm, in the coordinates of the placement
     y: float = 0.0
+    # rectangles without cells, (x low, y low, x high, y high), µm, in the same coordinates
     blockages: tuple[tuple[float, float, float, float], ...] = ()
+    # clearance in µm between cells and a hard macro: one number for all sides of all macros, or float64 [N, 4], left,
+    # bottom, right and top of each node in orientation N. Only hard macros have halos.
     halo: float | np.ndarray = 0.0
 
     def __post_init__(self) -> None:
@@ -65,66 +61,51 @@ class Core:
 
 
 class Nets(NamedTuple):
-    """The counted nets, from the cells' point of view.
+    """The counted nets as seen from the cells."""
 
-    Attributes:
-        start: int32 [E+1]; net e has the incidences from start[e] to start[e+1].
-        pin_cell: int32 [L], the cell of each incidence, or M where the pin is fixed.
-        pin_x, pin_y: float32 [L], µm, from the cell's centre; of a fixed pin its position.
-        weight: float32 [E].
-    """
-
-    start: np.ndarray
-    pin_cell: np.ndarray
-    pin_x: np.ndarray
+    start: np.ndarray  # int32 [E+1]; net e has the incidences from start[e] to start[e+1]
+    pin_cell: np.ndarray  # int32 [L], the cell of each incidence; M for a fixed pin
+    pin_x: np.ndarray  # pin_x, pin_y: float32 [L], offset from the cell's centre in µm; for a fixed pin, its position
     pin_y: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # float32 [E]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlatProblem:
-    """What there is to place.
+    """The nodes to place and their surroundings."""
 
-    Attributes:
-        core: the area.
-        cells: int32 [M], the movable cells' node indices.
-        width, height: float32 [M], µm, with the halo of a macro.
-        shift: float64 [M, 2], from the centre of each cell to that of its box with the halo, µm; 0 of standard cells.
-        nets: the counted nets.
-        fixed: float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core.
-    """
-
-    core: Core
-    cells: np.ndarray
-    width: np.ndarray
+    core: Core  # the area
+    cells: np.ndarray  # int32 [M], node indices of the movable cells
+    width: np.ndarray  # width, height: float32 [M], sides in µm, including the halo of a macro
     height: np.ndarray
+    # float64 [M, 2], offset of a cell's box with its halo from the cell's centre in µm; 0 for standard cells
     shift: np.ndarray
-    nets: Nets
-    fixed: np.ndarray
+    nets: Nets  # the counted nets
+    fixed: np.ndarray  # float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core
 
     @property
     def cell_area(self) -> float:
-        """µm²."""
+        """Total area of the cells in µm²."""
         return float((self.width.astype(np.float64) * self.height).sum())
 
     def only(self, chosen: np.ndarray) -> FlatProblem:
-        """The problem with some of the cells (bool [M]), to size a grid by; the nets are still those of all."""
+        """Returns the problem with some of the cells (bool [M]), for sizing a grid; the nets are still those of all."""
         own = {name: getattr(self, name)[chosen] for name in ("cells", "width", "height", "shift")}
         return dataclasses.replace(self, **own)
 
     def moved(self, placement: Placement, x: np.ndarray, y: np.ndarray) -> Placement:
-        """`placement` with the cells' boxes at x, y (float [M], µm from the core's corner)."""
+        """Returns `placement` with the cells' boxes at x, y (float [M], µm from the core's corner)."""
         return placement.moved(self.cells, x - self.shift[:, 0] + self.core.x, y - self.shift[:, 1] + self.core.y)
 
 
 def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_size: bool = False) -> FlatProblem:
-    """The problem of placing all cells of `netlist` that are not fixed, in `core`, around fixed nodes.
+    """Returns the problem of placing all cells of `netlist` that are not fixed, in `core`, around fixed nodes.
 
     Args:
-        netlist: with nodes of kind CELL.
-        placement: where hard macros, ports and fixed cells are; other cells' positions are not read.
+        netlist: a netlist with nodes of kind CELL.
+        placement: positions of hard macros, ports and fixed cells; positions of other cells are not read.
         core: the area.
-        mixed_size: hard macros that are not fixed are to be placed, too, as they are turned and with their halos.
+        mixed_size: also place hard macros that are not fixed, in their orientations and with their halos.
 
     Raises:
         DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
@@ -162,16 +143,16 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
 
 
 def as_turned(netlist: Netlist, orientation: np.ndarray) -> Netlist:
-    """The netlist with sides and pins as `orientation` (int [N]) turns its nodes."""
+    """Returns the netlist with the sides and pins of its nodes in `orientation` (int [N])."""
     width, height = netlist.sides(orientation)
     dx, dy = pin_offsets(netlist, orientation)
     return dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
 
 
 def inflated(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
-    """`problem` with its standard cells (bool [M]) so large that they fill `density` of the whitespace.
+    """Enlarges the standard cells (bool [M]) of a problem until they fill `density` of the whitespace.
 
-    Macros stay as they are: they fill their bins. Where the cells do not fit so, they are less inflated.
+    Macros are not enlarged because they fill their bins. If the enlarged cells do not fit, they are enlarged less.
     """
     area = problem.width.astype(np.float64) * problem.height
     free = problem.core.width * problem.core.height - union_area(problem.fixed) - float(area[~cells].sum())
@@ -181,20 +162,20 @@ def inflated(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatPro
 
 
 def counted_nets(netlist: Netlist) -> np.ndarray:
-    """Bool [nets]: the nets of 2 to `MOST_PINS` pins."""
+    """Returns which nets are counted, bool [nets]: those of 2 to `MOST_PINS` pins."""
     degree = np.diff(netlist.net_start)
     return (degree >= 2) & (degree <= MOST_PINS)
 
 
 def pin_offsets(netlist: Netlist, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [pins] each: the pins' offsets from their nodes' centres as the nodes are turned, µm."""
+    """Returns the pins' offsets from the centres of their oriented nodes, float64 [pins] each, in µm."""
     turn = TURN[orientation[netlist.pin_node]]
     dx, dy = netlist.pin_dx, netlist.pin_dy
     return turn[:, 0] * dx + turn[:, 1] * dy, turn[:, 2] * dx + turn[:, 3] * dy
 
 
 def half_perimeter(netlist: Netlist, placement: Placement) -> float:
-    """Weighted half-perimeter wirelength of the counted nets, µm, where every node has a position."""
+    """Returns the weighted half-perimeter wirelength of the counted nets in µm; every node must have a position."""
     dx, dy = pin_offsets(netlist, placement.orientation)
     chosen = counted_nets(netlist)
     if not chosen.any():
@@ -208,7 +189,7 @@ def half_perimeter(netlist: Netlist, placement: Placement) -> float:
 
 
 def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, movable: np.ndarray) -> np.ndarray:
-    """float64 [F, 4]: hard macros with their halos, fixed cells and blockages, relative to the core and within it.
+    """Returns hard macros with halos, fixed cells and blockages, float64 [F, 4], relative to and clipped to the core.
 
     Raises:
         DesignError: the core has halos of another number of nodes.
@@ -227,7 +208,7 @@ def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, mova
 
 
 def _halos(netlist: Netlist, core: Core) -> np.ndarray:
-    """float64 [N, 4]: left, bottom, right and top of each hard macro; 0 of other nodes."""
+    """Returns the halo of each hard macro, float64 [N, 4]: left, bottom, right and top; 0 for other nodes."""
     halo = np.asarray(core.halo, np.float64)
     if halo.ndim and len(halo) != netlist.num_nodes:
         raise DesignError(f"halos of {len(halo)} nodes for a netlist of {netlist.num_nodes}")
@@ -266,7 +247,7 @@ def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarr
 
 
 def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray) -> Nets:
-    """The counted nets that have a movable cell."""
+    """Returns the counted nets that have a movable cell."""
     cell_of = np.full(netlist.num_nodes, -1, np.int64)
     count = int(movable.sum())
     cell_of[movable] = np.arange(count)

@@ -1,7 +1,7 @@
-"""A routing estimate: the wirelength of placed cells with the detours that their wires need, and the overflow.
+"""Routing estimate: the wirelength of placed cells including the detours of their wires, and the overflow.
 
 A global router in C++ on a grid of gcells: trees over the pins, L and Z shapes, then rip-up and reroute with prices
-that grow where demand stays above capacity (McMurchie, Ebeling: "PathFinder", FPGA 1995; the patterns as in FastRoute,
+that grow where demand exceeds capacity (McMurchie, Ebeling: "PathFinder", FPGA 1995; the patterns as in FastRoute,
 ICCAD 2006).
 
 Axis legend: N nodes, E nets, L net-pin incidences, X gcells across, Y gcells up, F rectangles. Lengths in µm.
@@ -20,29 +20,23 @@ from placement.flat.problem import MOST_PINS, Core, counted_nets, fixed_rectangl
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 
-_SAMPLES = 4  # cross-sections of a gcell, across and up, of which the narrowest counts
+_SAMPLES = 4  # cross-sections per gcell and axis; the narrowest counts
 
 
 @dataclasses.dataclass(frozen=True)
 class RoutingResources:
     """The tracks of a technology, and the router's grid.
 
-    Attributes:
-        horizontal, vertical: routing tracks per µm.
-        macro_horizontal, macro_vertical: tracks per µm that a hard macro blocks.
-        gcell: side of a gcell, µm, at most; ten microns are about seven rows of NanGate45 cells.
-        rounds: of rip-up and reroute, at most.
-
     Raises:
         DesignError: a value is out of range.
     """
 
-    horizontal: float
+    horizontal: float  # horizontal, vertical: routing tracks per µm
     vertical: float
-    macro_horizontal: float
+    macro_horizontal: float  # macro_horizontal, macro_vertical: tracks per µm that a hard macro blocks
     macro_vertical: float
-    gcell: float = 10.0
-    rounds: int = 8
+    gcell: float = 10.0  # maximum side of a gcell in µm; ten microns are about seven rows of NanGate45 cells
+    rounds: int = 8  # maximum number of rounds of rip-up and reroute
 
     def __post_init__(self) -> None:
         for field in ("horizontal", "vertical", "gcell"):
@@ -56,7 +50,7 @@ class RoutingResources:
 
     @classmethod
     def of(cls, canvas: Canvas) -> RoutingResources:
-        """The resources of a canvas."""
+        """Returns the resources of a canvas."""
         return cls(
             horizontal=canvas.routes_horizontal,
             vertical=canvas.routes_vertical,
@@ -66,31 +60,24 @@ class RoutingResources:
 
 
 class RoutingEstimate(NamedTuple):
-    """The result of the router.
+    """The result of the router."""
 
-    Attributes:
-        routed_wirelength: µm, the trees' lengths and the detours.
-        tree_wirelength: µm, without the detours.
-        overflow: share of the demand (µm of wire) above capacity, both directions.
-        horizontal, vertical: float64 [X, Y], demand over capacity, the fuller edge of each gcell.
-        seconds: processor time.
-    """
-
-    routed_wirelength: float
-    tree_wirelength: float
-    overflow: float
+    routed_wirelength: float  # length of the trees including detours, in µm
+    tree_wirelength: float  # length of the trees without detours, in µm
+    overflow: float  # share of the demand (µm of wire) above capacity, in both directions together
+    # horizontal, vertical: float64 [X, Y], demand over capacity of the fuller edge of each gcell
     horizontal: np.ndarray
     vertical: np.ndarray
-    seconds: float
+    seconds: float  # processor time
 
 
 def route_estimate(netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources) -> RoutingEstimate:
     """Routes the counted nets on gcells.
 
     Args:
-        netlist: with standard cells.
-        placement: of every node.
-        core: the area; its blockages and halos are for cells and do not block wires.
+        netlist: a netlist with standard cells.
+        placement: positions of all nodes.
+        core: the area; its blockages and halos apply to cells and do not block wires.
         resources: tracks and gcells.
 
     Raises:
@@ -130,10 +117,10 @@ def route_estimate(netlist: Netlist, placement: Placement, core: Core, resources
 def edge_capacities(
     netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources, gcells: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Tracks that cross from gcell to gcell: float64 [X-1, Y] horizontally, [X, Y-1] vertically.
+    """Returns the tracks from gcell to gcell: float64 [X-1, Y] horizontally, [X, Y-1] vertically.
 
-    Between two gcells' centres the cross-section that macros leave narrowest counts: a gap that does not lead
-    through does not help.
+    The narrowest cross-section that macros leave between the centres of two gcells counts; a gap that is a dead end
+    provides no tracks.
     """
     across, up = gcells
     macros = fixed_rectangles(
@@ -151,12 +138,12 @@ def edge_capacities(
 
 
 def _blocked_sections(boxes: np.ndarray, along: tuple[int, float], side: tuple[int, float]) -> np.ndarray:
-    """float64 [sections, gcells]: the share of each gcell's side that boxes cover, at sections across the wires.
+    """Returns the covered share of each gcell's side at sections across the wires, float64 [sections, gcells].
 
     Args:
-        boxes: float [F, 4], low and high corners, µm, the direction of the wires first.
-        along: sections along the wires, and the core's length, µm.
-        side: gcells beside each other, and the core's length, µm.
+        boxes: float [F, 4], low and high corners in µm, the direction of the wires first.
+        along: number of sections along the wires, and the core's length in µm.
+        side: number of gcells side by side, and the core's length in µm.
     """
     at = (np.arange(along[0]) + 0.5) * along[1] / along[0]
     step = side[1] / side[0]
@@ -169,13 +156,13 @@ def _blocked_sections(boxes: np.ndarray, along: tuple[int, float], side: tuple[i
 
 
 def _narrowest(sections: np.ndarray, gcells: int) -> np.ndarray:
-    """float64 [gcells-1, ·]: the most that is blocked between each gcell's centre and the next one's."""
+    """Returns the largest blocked share between the centres of adjacent gcells, float64 [gcells-1, ·]."""
     half = _SAMPLES // 2
     return sections[half:-half].reshape(gcells - 1, _SAMPLES, -1).max(axis=1)
 
 
 def _pins(netlist: Netlist, placement: Placement, core: Core) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The positions of the counted nets' pins, float32 [L] each, and int32 [E+1], where each net begins."""
+    """Returns the pin positions of the counted nets, float32 [L] each, and the start of each net, int32 [E+1]."""
     keep = counted_nets(netlist)
     degree = np.diff(netlist.net_start)
     pins = netlist.net_pins[np.repeat(keep, degree)]
@@ -188,7 +175,7 @@ def _pins(netlist: Netlist, placement: Placement, core: Core) -> tuple[np.ndarra
 
 
 def _fill(demand: np.ndarray, capacity: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Demand over capacity of the fuller of each gcell's two edges, float64 [X, Y] each."""
+    """Returns demand over capacity of the fuller of each gcell's two edges, float64 [X, Y] each."""
     horizontal = demand[: capacity[0].size].reshape(capacity[0].shape) / np.maximum(capacity[0], 0.1)
     vertical = demand[capacity[0].size :].reshape(capacity[1].shape) / np.maximum(capacity[1], 0.1)
     sideways = np.pad(horizontal, ((1, 1), (0, 0)))

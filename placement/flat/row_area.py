@@ -1,7 +1,8 @@
-"""The row area that macros, their halos and hard blockages leave to standard cells, and the pieces it falls into.
+"""Row area that macros, their halos and hard blockages leave to standard cells, and the pieces into which it is
+divided.
 
-Free sites side by side in a row are a run. Two runs are connected where they touch in one row, or overlap in x in rows
-that touch. What is connected is a piece: cells do not get from one into another without jumping over a macro.
+Adjacent free sites of a row form a run. Two runs are connected if they touch in one row, or overlap in x in rows that
+touch. A connected component is a piece: cells cannot move between pieces without jumping over a macro.
 
 Axis legend: F rectangles, R runs of free sites, W rows. Lengths in µm from the core's lower left corner.
 """
@@ -24,7 +25,7 @@ from placement.netlist.spacing_for_cells import SLIVER
 
 
 class RowColumns(NamedTuple):
-    """Rows as the native module takes them: float64 [W] each, and int32 [W] sites; µm."""
+    """Rows in the form of the native module: float64 [W] each in µm, and int32 [W] sites."""
 
     x: np.ndarray
     y: np.ndarray
@@ -34,50 +35,37 @@ class RowColumns(NamedTuple):
 
 
 class RowArea(NamedTuple):
-    """Runs of free sites and their pieces.
+    """Runs of free sites and their pieces."""
 
-    Attributes:
-        x_low, y_low, x_high, y_high: float64 [R].
-        sites: int32 [R], of each run.
-        piece: int32 [R], the piece of each run; 0 is the one of the most sites, and so on.
-    """
-
-    x_low: np.ndarray
+    x_low: np.ndarray  # x_low, y_low, x_high, y_high: float64 [R]
     y_low: np.ndarray
     x_high: np.ndarray
     y_high: np.ndarray
-    sites: np.ndarray
-    piece: np.ndarray
+    sites: np.ndarray  # int32 [R], number of sites in each run
+    piece: np.ndarray  # int32 [R], piece of each run; pieces are numbered from the largest (0) down
 
     @property
     def piece_sites(self) -> np.ndarray:
-        """int64 [pieces]: free sites of each piece, the largest first."""
+        """Free sites of each piece, int64 [pieces], the largest first."""
         return np.bincount(self.piece, weights=self.sites).astype(np.int64)
 
     @property
     def largest_share(self) -> float:
-        """Share of the free sites that the largest piece has; 1 if there are none."""
+        """Share of the free sites in the largest piece; 1 if there are none."""
         return float(self.piece_sites[0] / self.sites.sum()) if len(self.sites) else 1.0
 
     def sliver_sites(self, shortest: int = SLIVER) -> int:
-        """Sites in runs of fewer than `shortest`."""
+        """Returns the number of sites in runs of fewer than `shortest`."""
         return int(self.sites[self.sites < shortest].sum())
 
 
 class RowCounts(NamedTuple):
-    """The figures of a `RowArea`.
+    """Summary of a `RowArea`."""
 
-    Attributes:
-        row_pieces: connected pieces of row area.
-        largest_piece: share of the free sites in the largest one.
-        sliver_sites: free sites in runs of fewer than `SLIVER`.
-        free_sites: in all.
-    """
-
-    row_pieces: int
-    largest_piece: float
-    sliver_sites: int
-    free_sites: int
+    row_pieces: int  # number of connected pieces of row area
+    largest_piece: float  # share of the free sites in the largest piece
+    sliver_sites: int  # free sites in runs of fewer than `SLIVER`
+    free_sites: int  # total number of free sites
 
     @classmethod
     def of(cls, area: RowArea) -> RowCounts:
@@ -86,9 +74,9 @@ class RowCounts(NamedTuple):
 
 
 def row_columns(rows: Rows, core: Core) -> RowColumns:
-    """The rows of a floorplan relative to the core: those of the commonest height.
+    """Returns the rows of the most common height relative to the core.
 
-    Rows of other heights lie across them in designs of several heights, and would count the same area twice.
+    In designs with several row heights, rows of other heights lie across these and would count the same area twice.
     """
     chosen = np.isclose(rows.height, rows.row_height)
     sites = np.floor(rows.width[chosen] / rows.site_width[chosen] + 1e-4)
@@ -102,9 +90,9 @@ def row_columns(rows: Rows, core: Core) -> RowColumns:
 
 
 def within_rows(core: Core, rows: Rows) -> Core:
-    """The core with blockages where it has no rows; unchanged without rows.
+    """Returns the core with blockages where it has no rows; unchanged without rows.
 
-    Rows that were cut around macros stay cut where these macros are moved, and a flow places no cell in the gaps.
+    Rows that were cut around macros remain cut when these macros move, and a flow places no cell in the gaps.
     """
     if not len(rows):
         return core
@@ -115,10 +103,10 @@ def within_rows(core: Core, rows: Rows) -> Core:
 
 
 def row_area(rows: RowColumns, blocked: np.ndarray) -> RowArea:
-    """The free sites of rows. A site that a rectangle covers in part is not free.
+    """Returns the free sites of rows. A partially covered site is not free.
 
     Args:
-        rows: which do not overlap.
+        rows: non-overlapping rows.
         blocked: float64 [F, 4], (x low, y low, x high, y high), relative to the core as the rows are.
     """
     row, first, sites, found = _native.free_runs(*rows, np.ascontiguousarray(blocked, np.float64))
@@ -130,14 +118,14 @@ def row_area(rows: RowColumns, blocked: np.ndarray) -> RowArea:
 
 
 def free_row_area(flat: FlatDesign, design: Design, placement: Placement) -> RowArea | None:
-    """The row area beside the macros of a placement; None if the floorplan has no rows.
+    """Returns the row area beside the macros of a placement; None if the floorplan has no rows.
 
     Fixed cells (tap cells) count as free.
 
     Args:
         flat: the design before clustering.
-        design: the clustered one, with the constraints.
-        placement: of `design`; its hard macros are read.
+        design: the clustered design, with the constraints.
+        placement: a placement of `design`, whose hard macros are read.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or has no position.

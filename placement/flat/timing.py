@@ -1,9 +1,7 @@
-"""Static timing of a placed netlist: how late its paths are, before buffers are inserted and cells are sized.
+"""Static timing analysis of a placed netlist before buffers are inserted and cells are sized.
 
 Axis legend: P pins, N nodes of the flat netlist. Lengths in µm, times in ps.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import threading
@@ -20,107 +18,79 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
 
 GROUPS = ("registers", "from macros", "to macros", "ports")
-"""Groups of paths: between registers; that begin in a macro; that end in one, but begin in a register; that begin or
-end in a port."""
+"""Groups of paths: between registers; from a macro; from a register to a macro; from or to a port."""
 
-LISTED_PATHS = 10
-"""Worst paths that are listed."""
+LISTED_PATHS = 10  # number of worst paths listed
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupSlack:
-    """The slack of the endpoints whose worst path is of a group.
+    """Slack of the endpoints whose worst path belongs to one group."""
 
-    Attributes:
-        endpoints, failing: how many there are, and how many have negative slack.
-        wns: ps, the worst slack, also if it is positive; 0 without endpoints.
-        tns: ps, the sum of the negative slacks, at most 0.
-    """
-
-    endpoints: int
+    endpoints: int  # endpoints, failing: number of endpoints, and of those with negative slack
     failing: int
-    wns: float
-    tns: float
+    wns: float  # worst slack in ps, even if positive; 0 without endpoints
+    tns: float  # sum of the negative slacks in ps, at most 0
 
 
 @dataclasses.dataclass(frozen=True)
 class TimingPath:
-    """A path.
+    """A timing path."""
 
-    Attributes:
-        slack: ps.
-        group: one of `GROUPS`.
-        start, end: its first and last pin, `cell/pin`, or a port.
-        launch: the clock edge that begins it.
-        macros: the macros at its ends, by name.
-        pins: its pins; times: ps, when the signal arrives there, as many.
-        x, y: µm, where they are.
-        wire: ps that its wires take.
-    """
-
-    slack: float
-    group: str
-    start: str
+    slack: float  # slack in ps
+    group: str  # one of `GROUPS`
+    start: str  # start, end: its first and last pin, `cell/pin`, or a port
     end: str
-    launch: str
-    macros: tuple[str, ...]
-    pins: tuple[str, ...]
-    times: tuple[float, ...]
-    x: tuple[float, ...]
+    launch: str  # the clock edge that launches it
+    macros: tuple[str, ...]  # names of the macros at its ends
+    pins: tuple[str, ...]  # its pins
+    times: tuple[float, ...]  # arrival time at each pin in ps
+    x: tuple[float, ...]  # x, y: position of each pin in µm
     y: tuple[float, ...]
-    wire: float
+    wire: float  # total delay of its wires in ps
 
     @property
     def length(self) -> float:
-        """µm, from pin to pin."""
+        """Length from pin to pin in µm."""
         return float(np.abs(np.diff(self.x)).sum() + np.abs(np.diff(self.y)).sum())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingEstimate:
-    """What an analysis found.
+    """Result of a timing analysis."""
 
-    Attributes:
-        total: of all endpoints; groups: by the name of their group, those that have endpoints.
-        paths: the worst, one per endpoint, worst first.
-        slack: float32 [P], of each pin, infinite where no constrained path passes.
-        endpoint: int32 [·], the pins at which paths end, with their slack in `slack_at_end`, float32 [·].
-        seconds: of CPU.
-        notices: what is unusual.
-    """
-
-    total: GroupSlack
-    groups: dict[str, GroupSlack]
-    paths: tuple[TimingPath, ...]
-    slack: np.ndarray
-    endpoint: np.ndarray
+    total: GroupSlack  # slack of all endpoints
+    groups: dict[str, GroupSlack]  # slack by group, for groups that have endpoints
+    paths: tuple[TimingPath, ...]  # the worst paths, one per endpoint, worst first
+    slack: np.ndarray  # float32 [P], slack of each pin; infinite if no constrained path passes through it
+    endpoint: np.ndarray  # int32 [·], the pins at which paths end; their slack is `slack_at_end`, float32 [·]
     slack_at_end: np.ndarray
-    seconds: float
-    notices: tuple[str, ...]
+    seconds: float  # CPU seconds
+    notices: tuple[str, ...]  # messages about unusual constraints
 
     @property
     def wns(self) -> float:
-        """ps, the worst negative slack; 0 if no path fails."""
+        """Worst negative slack in ps; 0 if no path fails."""
         return min(self.total.wns, 0.0)
 
     @property
     def tns(self) -> float:
-        """ps, the total negative slack of the endpoints."""
+        """Total negative slack of the endpoints in ps."""
         return self.total.tns
 
 
 class TimingEvaluator:
-    """Times placements of one design, in several threads if need be.
+    """Times placements of one design; thread-safe.
 
     Args:
-        timing: pins, library and constraints, of `flat`.
-        flat: the design.
+        timing: pins, library and constraints of `flat`.
+        flat: the flat design.
 
     Attributes:
-        notices: what is unusual about the graph and the constraints.
+        notices: messages about an unusual graph or unusual constraints.
 
     Raises:
-        DesignError: as `tag_arrays`; the two are not of one design.
+        DesignError: as for `tag_arrays`; or the two are not of one design.
     """
 
     def __init__(self, timing: TimingNetlist, flat: FlatDesign) -> None:
@@ -139,11 +109,11 @@ class TimingEvaluator:
         except ValueError as error:
             raise DesignError(f"{flat.name}: a damaged timing netlist ({error}): import the design again") from None
         self.facts: dict[str, Any] = self._graph.facts()
-        self._lock = threading.Lock()  # the graph has one set of delays
+        self._lock = threading.Lock()  # the graph has a single set of delays
         self._tags = tag_arrays(timing, flat, self._graph, self.facts)
         self._graph.constrain(**self._tags.arrays)
         self._used = np.unique(timing.node)
-        self._timed: Placement | None = None  # what the graph has the times of
+        self._timed: Placement | None = None  # the placement of the graph's current times
         self.notices = (*self._graph_notices(), *self._tags.notices)
 
     def _graph_notices(self) -> list[str]:
@@ -153,11 +123,11 @@ class TimingEvaluator:
             notices.append(f"combinational loops are cut at {facts['cut_edges']:,} arcs: {pins}")
         for key, what in (("undriven_nets", "have no driver"), ("multiply_driven_nets", "have several drivers")):
             if facts[key]:
-                notices.append(f"{facts[key]:,} nets {what}: paths through them are not timed as they are")
+                notices.append(f"{facts[key]:,} nets {what}: the timing of paths through them is not exact")
         return notices
 
     def places(self, placement: Placement, pins: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """µm, float32 [·] each: where pins, by default all P, are in a placement of the flat netlist's N nodes."""
+        """Returns the positions of pins (default: all P) in a placement of the flat netlist, float32 [·] each, µm."""
         node, dx, dy = (values[pins] for values in (self.timing.node, self.timing.dx, self.timing.dy))
         turn = TURN[placement.orientation[node]]
         x = placement.x[node] + turn[:, 0] * dx + turn[:, 1] * dy
@@ -165,7 +135,7 @@ class TimingEvaluator:
         return x.astype(np.float32), y.astype(np.float32)
 
     def evaluate(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
-        """The timing of a placement of the flat netlist, with its worst paths.
+        """Returns the timing of a placement of the flat netlist, with its worst paths.
 
         Raises:
             DesignError: a node has no position; no constrained path ends anywhere.
@@ -173,7 +143,7 @@ class TimingEvaluator:
         return self._time(placement, paths, update=False)
 
     def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
-        """As `evaluate`, and equal to it, but only what the nodes that have moved since the last call change is timed.
+        """Returns the result of `evaluate`, but recomputes only what depends on the nodes moved since the last call.
 
         Raises:
             DesignError: a node has no position; no constrained path ends anywhere.
@@ -206,9 +176,9 @@ class TimingEvaluator:
         present = [(name, groups == number) for number, name in enumerate(GROUPS) if (groups == number).any()]
         notices = list(self.notices)
         if not len(slack):
-            raise DesignError(f"{self.flat.name}: no constrained path ends anywhere: there is no slack")
+            raise DesignError(f"{self.flat.name}: no endpoint is constrained, so there is no slack")
         if not found["has_settled"]:
-            notices.append("latches lend time to each other in a circle: their slack is that of ten rounds")
+            notices.append("latches borrow time from each other in a loop: their slack is that of ten rounds")
         return TimingEstimate(
             total=group_slack(slack),
             groups={name: group_slack(slack[members]) for name, members in present},
@@ -221,9 +191,9 @@ class TimingEvaluator:
         )
 
     def path_wires(self, placement: Placement, *, paths: int) -> list[tuple[float, np.ndarray]]:
-        """The worst path of each of the worst `paths` endpoints: its slack, ps, and its wires, int [·, 2].
+        """Returns the worst path of each of the worst `paths` endpoints: its slack in ps and its wires, int [·, 2].
 
-        These are the driver and the driven pin. Raises DesignError where a node has no position.
+        A wire is its driver and its driven pin. Raises DesignError if a node has no position.
         """
         self._check_placed(placement)
         with self._lock:
@@ -234,7 +204,7 @@ class TimingEvaluator:
         return [(float(slack), step[driver[step[:, 1]] == step[:, 0]]) for slack, step in steps]
 
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
-        """A placement's delays of wires (`wire`, ps, [P]) and loads of nets (`load_rise`, `load_fall`, fF)."""
+        """Returns a placement's wire delays (`wire`, ps, [P]) and net loads (`load_rise`, `load_fall`, fF)."""
         with self._lock:
             self._price(placement)
             found: dict[str, np.ndarray] = self._graph.delays()
@@ -250,7 +220,7 @@ class TimingEvaluator:
         )  # fmt: skip
 
     def _groups(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """The group of paths between vertices (int [·] each), as its place in `GROUPS`."""
+        """Returns the group of paths between vertices (int [·] each), as an index into `GROUPS`."""
         begins, ends = (self.flat.netlist.kind[self.timing.node[vertex // 2]] for vertex in (start, end))
         return np.select(
             [(begins == NodeKind.PORT) | (ends == NodeKind.PORT), begins == NodeKind.HARD, ends == NodeKind.HARD],
@@ -280,13 +250,13 @@ class TimingEvaluator:
 
 
 def _moved(before: Placement, after: Placement) -> np.ndarray:
-    """Whether each node has another position or orientation, bool [N]."""
+    """Returns whether each node changed its position or orientation, bool [N]."""
     moved: np.ndarray = (before.x != after.x) | (before.y != after.y) | (before.orientation != after.orientation)
     return moved
 
 
 def group_slack(slack: np.ndarray) -> GroupSlack:
-    """The sums of endpoints' slacks (float [·], ps)."""
+    """Returns the sums over endpoints' slacks (float [·], ps)."""
     negative = slack[slack < 0]
     worst = float(slack.min()) if len(slack) else 0.0
     return GroupSlack(len(slack), len(negative), worst, float(negative.sum(dtype=np.float64)))

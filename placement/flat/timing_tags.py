@@ -1,9 +1,7 @@
-"""Constraints as arrays of the timing graph: what launches paths, what captures them, and which exceptions apply.
+"""Constraints as arrays of the timing graph: what launches and captures paths, and which exceptions apply.
 
 Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,32 +16,26 @@ from placement.netlist.timing_netlist import TimingNetlist
 
 MOST_CLOCKS = 32
 MOST_TAGS = 256
-_MOST_CYCLES = 1000
-"""Periods of the launching clock within which two clocks are aligned."""
+_MOST_CYCLES = 1000  # maximum number of periods of the launching clock within which two clocks are aligned
 
 
 class TagArrays(NamedTuple):
-    """What `TimingGraph.constrain` takes.
+    """Arguments of `TimingGraph.constrain`."""
 
-    Attributes:
-        arrays: the keyword arguments; `slew_at`, float32 [P], ps, is of pins that clocks reach, NaN elsewhere.
-        clocks: the clock edge that each tag begins with, as text, G of them.
-        notices: what is unusual.
-    """
-
+    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN elsewhere
     arrays: dict[str, Any]
-    clocks: list[str]
-    notices: list[str]
+    clocks: list[str]  # the launching clock edge of each of the G tags, as text
+    notices: list[str]  # messages about unusual constraints
 
 
 def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[str, Any]) -> TagArrays:
-    """The arrays of a design's constraints.
+    """Returns the arrays of a design's constraints.
 
     Args:
         timing: the netlist with its constraints.
         flat: the design, for names.
         graph: the `TimingGraph`.
-        facts: what its `facts()` returned.
+        facts: the result of its `facts()`.
 
     Raises:
         DesignError: there is no clock, or none reaches a register; there are too many clocks or kinds of paths.
@@ -129,7 +121,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
 
 
 class _Finder:
-    """The pins of objects."""
+    """Finds the pins of objects."""
 
     def __init__(self, timing: TimingNetlist, flat: FlatDesign) -> None:
         self._timing, names = timing, flat.netlist.names
@@ -138,7 +130,7 @@ class _Finder:
         self._instance: dict[str, int] | None = None
 
     def pins(self, objects: Sequence[Object]) -> list[int]:
-        """Pins of ports, pins and all those of cells; clocks have none."""
+        """Returns ports, pins and all pins of cells; clocks have none."""
         found: list[int] = []
         for kind, name in objects:
             if kind == "port":
@@ -165,7 +157,7 @@ class _Finder:
 
 
 class _Tags:
-    """The kinds of paths by what launches them: a clock edge, and the exceptions that their startpoints match."""
+    """Kinds of paths by their launch: a clock edge and the exceptions that match their startpoints."""
 
     def __init__(self, clocks: Sequence[Clock]) -> None:
         self._clocks = clocks
@@ -177,7 +169,7 @@ class _Tags:
         return self.all.setdefault((edge, signature), len(self.all))
 
     def time(self, edge: int) -> float:
-        """When an edge launches at registers."""
+        """Returns the time at which an edge launches at registers."""
         clock = self._clocks[edge // 2]
         return (clock.fall if edge % 2 else clock.rise) + clock.latency
 
@@ -187,7 +179,7 @@ class _Tags:
     def capture(
         self, exceptions: Sequence[PathException], tag: tuple[int, tuple[int, ...]], ends: tuple[int, ...], edge: int
     ) -> float:
-        """When data of a tag must be there for a clock edge; infinite for false paths."""
+        """Returns the time at which data of a tag is captured by a clock edge; infinite for false paths."""
         launch, begins = tag
         from_clock, to_clock = self._clocks[launch // 2], self._clocks[edge // 2]
         cycles = 1
@@ -206,7 +198,7 @@ class _Tags:
 
 
 def _first_after(offset: float, period: float, launching: float) -> float:
-    """The least time above 0 from an edge every `launching` ps to one every `period` ps that is `offset` behind it."""
+    """Returns the least time above 0 from an edge every `launching` ps to one every `period` ps, `offset` later."""
     least = np.inf
     for cycle in range(_MOST_CYCLES):
         apart = (offset - cycle * launching) % period
@@ -219,7 +211,7 @@ def _first_after(offset: float, period: float, launching: float) -> float:
 
 
 def _signatures(members: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
-    """The exceptions whose lists have a pin, for those that any has."""
+    """Returns the indices of the exceptions whose lists contain a pin, for all pins in any list."""
     found: dict[int, tuple[int, ...]] = {}
     for number, pins in enumerate(members):
         for pin in pins:
@@ -231,7 +223,7 @@ def _signatures(members: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
 def _register_launches(
     timing: TimingNetlist, plain: np.ndarray, inverted: np.ndarray, pins: np.ndarray
 ) -> tuple[list[int], list[int]]:
-    """The vertices of registers' clock pins at which a clock's edge launches, and the edges."""
+    """Returns the vertices of registers' clock pins at which a clock edge launches, and the edges."""
     library = timing.library
     launching = np.zeros((2, len(library.pins)), dtype=np.bool_)
     for falls, kind in enumerate((RISING_EDGE, FALLING_EDGE)):
@@ -250,7 +242,7 @@ def _register_launches(
 def _unreached(
     timing: TimingNetlist, flat: FlatDesign, clocks: Sequence[Clock], reach: np.ndarray, clock_pins: np.ndarray
 ) -> list[str]:
-    """Notices of registers without a clock, and of clocks without a register."""
+    """Returns notices of registers without a clock, and of clocks without a register."""
     notices = []
     lost = clock_pins[reach[clock_pins] == 0]
     if len(lost):

@@ -1,10 +1,8 @@
-"""A model cache: holds the newest snapshot of the parameters, for readers and for caches below it.
+"""A model cache stores the newest snapshot of the parameters, for readers and for caches below it.
 
 The learner publishes to the root, beside it; every other cache asks its parent for the version, moves the bytes only
-when it changed, and serves them in turn, to any number of readers, however slow. `reader` describes the calls.
+when it changed, and serves them to any number of readers, however slow. `reader` describes the calls.
 """
-
-from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -51,18 +49,18 @@ class ModelCache:
         port: TCP port; 0 = any free one.
         bind: the address by which others reach it. With a loopback address only this machine does; with any other it
             listens on all interfaces.
-        parents: where snapshots come from, nearest first; None = this is the root, which is published to.
-        timeouts: how long to wait for the parents.
-        token: the run's, which readers and parents require; None = none is required.
+        parents: the sources of snapshots, nearest first; None = this is the root, which is published to.
+        timeouts: timeouts of the parents.
+        token: the run's token, which readers and parents require; None = none is required.
 
     Raises:
         PortTaken: something listens on `port` already.
 
     Attributes:
-        version: of the snapshot that it holds; -1 = none yet.
-        published: snapshots that it has held so far.
-        served: snapshots read from it so far.
-        unauthenticated: calls rejected because they lacked the run's token.
+        version: version of its snapshot; -1 = none yet.
+        published: number of snapshots that it has stored so far.
+        served: number of snapshots read from it so far.
+        unauthenticated: number of calls rejected because they lacked the run's token.
         source: its reading from its parents; None at the root.
         port, address: TCP port, and `host:port`, by which others reach it.
     """
@@ -78,7 +76,7 @@ class ModelCache:
     ) -> None:
         self.version, self.published, self.served, self.unauthenticated = -1, 0, 0, 0
         self._credentials = credentials(token)
-        self._held: tuple[int, list[bytes]] = (-1, [])  # what is served: version, chunks
+        self._held: tuple[int, list[bytes]] = (-1, [])  # version and chunks of the served snapshot
         listen = join(bind, port) if is_loopback(bind) else f"[::]:{port}"
         self.port = run(self._start(listen), timeout=START_SECONDS)
         self.address = join(bind, self.port)
@@ -94,7 +92,7 @@ class ModelCache:
 
         Raises:
             ValueError: its version is not above the newest one.
-            SnapshotDamaged, SnapshotMismatch: it is no intact snapshot.
+            SnapshotDamaged, SnapshotMismatch: it is not an intact snapshot.
             StoreClosed: the cache is closed.
             RuntimeError: this cache has parents.
         """
@@ -103,7 +101,7 @@ class ModelCache:
         self._put(check_snapshot(buffer).version, buffer)
 
     def close(self) -> None:
-        """Ends the server; its readers go elsewhere. May be called twice."""
+        """Ends the server; its readers use another cache. May be called twice."""
         with self._publishing:
             if self._closed.is_set():
                 return
@@ -125,31 +123,31 @@ class ModelCache:
             self.published += 1
 
     def _serve(self, version: int, buffer: np.ndarray) -> None:
-        """Replaces what is served and wakes waiting readers; reads under way keep the old snapshot."""
+        """Replaces the served snapshot and wakes waiting readers; reads under way keep the old one."""
         data = buffer.data
         ends = [0, HEADER_BYTES, *range(HEADER_BYTES + CHUNK_BYTES, buffer.size, CHUNK_BYTES), buffer.size]
         self._held = version, [bytes(data[start:end]) for start, end in itertools.pairwise(ends)]
         event_loop().call_soon_threadsafe(self._wake)
 
     def _follow(self) -> None:
-        """Follows the parents until closed. An error that is not theirs ends the server, so that readers move on."""
+        """Follows the parents until closed. Any other error ends the server, so that readers use another cache."""
         failing = False
         try:
             while not self._closed.wait(POLL_SECONDS):
                 failing = self._poll(failing=failing)
         except StoreClosed:
             pass
-        except Exception:  # noqa: BLE001  the traceback is logged, the readers go elsewhere
+        except Exception:  # noqa: BLE001  the traceback is logged, the readers use another cache
             _log.exception("the cache at %s cannot continue and ends", self.address)
             self.close()
 
     def _poll(self, *, failing: bool) -> bool:
-        """Takes what is newer, if anything; returns whether the parents fail, which is logged once."""
+        """Fetches a newer snapshot, if any; returns whether the parents fail, which is logged once."""
         assert self.source is not None
         try:
             if self.source.version(has=self.version, hold=HOLD_SECONDS) > self.version:
                 version, buffer = self.source.read()
-                if version > self.version:  # else the cache that announced it could not provide it
+                if version > self.version:  # Otherwise the cache that announced it could not provide it.
                     self._put(version, buffer)
         except (SourceFailed, SnapshotMismatch) as error:
             if not failing:
@@ -157,7 +155,7 @@ class ModelCache:
             return True
         return False
 
-    # In the event loop.
+    # The methods below run in the event loop.
 
     async def _start(self, address: str) -> int:
         self._changed = asyncio.Event()
@@ -179,7 +177,7 @@ class ModelCache:
         self._changed = asyncio.Event()
 
     async def _require_token(self, context: Any) -> None:
-        """Ends a call that lacks the token."""
+        """Ends a call without the token."""
         given = dict(context.invocation_metadata() or ())
         for name, value in self._credentials:
             found = given.get(name, "")

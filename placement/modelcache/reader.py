@@ -1,4 +1,4 @@
-"""Reading from the tree of caches: first the version, bytes only if there are newer ones, another cache if one dies.
+"""Reads from the tree of caches: first the version, bytes only if there are newer ones, another cache if one dies.
 
 A cache has two gRPC calls, which carry raw bytes:
 
@@ -7,8 +7,6 @@ A cache has two gRPC calls, which carry raw bytes:
 
 With a run's token each call carries a secret derived from it (`authorization`), or is rejected.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import itertools
@@ -41,16 +39,14 @@ SERVICE = "placement.ModelCache"
 QUESTION = struct.Struct("<qd")
 ANSWER = struct.Struct("<q")
 CHUNK_BYTES = 1 << 20
-HOLD_SECONDS = 1.0
-"""A cache holds the question for a newer version so long, in case one arrives."""
-POLL_SECONDS = 0.02
-"""The pause between two questions for a newer version."""
+HOLD_SECONDS = 1.0  # maximum seconds that a cache delays its answer while it waits for a newer version
+POLL_SECONDS = 0.02  # seconds between two queries for a newer version
 _OPTIONS = (
     ("grpc.max_receive_message_length", 2 * CHUNK_BYTES),
     ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),  # a new connection does not wait because an older one failed
-    ("grpc.keepalive_time_ms", 10_000),  # a host that vanished during a call is noticed after so long in silence …
-    ("grpc.http2.ping_timeout_ms", 20_000),  # … and so long again: a link that is full takes its time
+    ("grpc.use_local_subchannel_pool", 1),  # A new connection must not wait because an older one failed.
+    ("grpc.keepalive_time_ms", 10_000),  # Detects a host that vanished during a call after this long without data …
+    ("grpc.http2.ping_timeout_ms", 20_000),  # … and this long again, since a full link takes its time.
     ("grpc.http2.max_pings_without_data", 0),  # no limit
 )
 _Answer = TypeVar("_Answer")
@@ -67,32 +63,26 @@ class SourceFailed(ConnectionError):
 
 @dataclasses.dataclass(frozen=True)
 class Timeouts:
-    """How long a reader waits; all in seconds.
+    """A reader's timeouts, in seconds."""
 
-    Attributes:
-        call: for the answer to a small question.
-        read: for the bytes of one snapshot.
-        retry: before a cache that failed is used again.
-    """
-
-    call: float = 20.0
-    read: float = 120.0
-    retry: float = 5.0
+    call: float = 20.0  # timeout of a small query
+    read: float = 120.0  # timeout of the bytes of one snapshot
+    retry: float = 5.0  # delay before a failed cache is used again
 
 
 class CacheReader(ParameterStore):
-    """The newest snapshot from the nearest cache that answers. For several threads at once.
+    """Reads the newest snapshot from the nearest cache that answers. Thread-safe.
 
-    What it returns never gets older: a cache that lags behind what was returned already is waited for.
+    The returned versions never decrease: the reader waits for a cache that lags behind them.
 
     Args:
-        addresses: the present addresses of the caches it may use, nearest first.
-        layout: of the parameters.
-        timeouts: how long to wait for a cache.
+        addresses: returns the current addresses of the usable caches, nearest first.
+        layout: the layout of the parameters.
+        timeouts: timeouts of a cache.
         token: the run's; None = the caches require none.
 
     Attributes:
-        source: the caches, and what happened on the way to them.
+        source: the caches, and statistics of the connections.
     """
 
     def __init__(
@@ -100,25 +90,25 @@ class CacheReader(ParameterStore):
     ) -> None:
         self._layout = layout
         self.source = Source(addresses, timeouts=timeouts, token=token)
-        self._reading = threading.Lock()  # one thread moves the bytes; the others find what it got
+        self._reading = threading.Lock()  # One thread moves the bytes; the others use its result.
         self._snapshot: Snapshot | None = None
         self._closed = threading.Event()
 
     def version(self) -> int:
-        """The newest version that a cache has; the one held already if none answers; -1 before the first."""
+        """The newest version that a cache has; the stored one if none answers; -1 before the first."""
         try:
             return max(self.source.version(), self._held())
         except SourceFailed:
             return self._held()
 
     def wait_for(self, version: int, *, timeout: float) -> Snapshot:
-        """The newest snapshot, once it is at least `version`.
+        """Returns the newest snapshot, once it is at least `version`.
 
-        If no cache answers, what is held already is returned if it is at least `version`. Bytes that are on their way
-        at the deadline are waited for (`Timeouts.read` seconds at most) rather than thrown away.
+        If no cache answers, the stored snapshot is returned if it is at least `version`. A transfer under way at the
+        deadline is completed (within `Timeouts.read` seconds) rather than discarded.
 
         Raises:
-            StoreTimeout: none came within `timeout` seconds.
+            StoreTimeout: none arrived within `timeout` seconds.
             StoreClosed: the store is closed.
             SnapshotMismatch: the caches belong to another model.
         """
@@ -142,7 +132,7 @@ class CacheReader(ParameterStore):
         self.source.close()
 
     def _refresh(self, hold: float, deadline: float) -> str:
-        """Moves what is newer; returns what went wrong, which is no error while there is time."""
+        """Moves a newer snapshot, if any; returns the failure, which is no error before the deadline."""
         try:
             newest = self.source.version(has=self._held(), hold=hold)
             if not self._reading.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
@@ -150,7 +140,7 @@ class CacheReader(ParameterStore):
             try:
                 if newest > self._held():
                     version, buffer = self.source.read()
-                    if version > self._held():  # else the cache that announced it could not provide it
+                    if version > self._held():  # Otherwise the cache that announced it could not provide it.
                         self._snapshot = self._layout.unpack(buffer)
             finally:
                 self._reading.release()
@@ -163,26 +153,26 @@ class CacheReader(ParameterStore):
 
 
 class Source:
-    """The caches that a reader, or a cache below them, may use. For several threads at once.
+    """The caches that a reader, or a cache below them, may use. Thread-safe.
 
     Args:
-        addresses: of the caches at present, nearest first.
-        timeouts: how long to wait.
+        addresses: returns the current addresses of the caches, nearest first.
+        timeouts: timeouts of a cache.
         token: the run's; None = the caches require none.
 
     Attributes:
-        latencies: of the snapshots that were moved, from the request to the checksum.
-        bytes: moved.
-        questions: for the version.
-        failures: of caches; after each, the reader used another one if there was one.
-        damaged: snapshots that were torn or changed on the way and were dropped.
+        latencies: latencies of snapshots, from the request to the checksum.
+        bytes: number of bytes moved.
+        questions: number of queries for the version.
+        failures: number of failures of caches; after each, the reader used another one if there was one.
+        damaged: number of snapshots dropped because they were torn or changed on the way.
     """
 
     def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None, token: str | None = None) -> None:
         self._timeouts, self._credentials = timeouts or Timeouts(), credentials(token)
         self._failover = Failover(addresses, retry=self._timeouts.retry)
         self._channels: dict[str, grpc.Channel] = {}
-        self._lock = threading.Lock()  # for everything below, and the channels
+        self._lock = threading.Lock()  # guards all attributes below, and the channels
         self._closed = False
         self.latencies = Latencies()
         self.bytes = self.questions = self.failures = self.damaged = 0
@@ -205,10 +195,10 @@ class Source:
         return self._first(ask)
 
     def read(self) -> tuple[int, np.ndarray]:
-        """The newest snapshot's version, and the snapshot (uint8 [bytes]), whose checksum is right.
+        """Reads the newest snapshot's version, and the snapshot (uint8 [bytes]) with a correct checksum.
 
         Raises:
-            SourceFailed: no cache answered, or none had an intact one.
+            SourceFailed: no cache answered, or none had an intact snapshot.
             StoreClosed: closed meanwhile.
             SnapshotMismatch: a snapshot of a format that this program does not know.
         """
@@ -225,7 +215,7 @@ class Source:
         return self._first(move)
 
     def close(self) -> None:
-        """Ends what is under way in other threads. May be called twice."""
+        """Ends operations under way in other threads. May be called twice."""
         with self._lock:
             self._closed = True
             channels = list(self._channels.values())
@@ -233,7 +223,7 @@ class Source:
             channel.close()
 
     def _first(self, ask: Callable[[grpc.Channel], _Answer]) -> _Answer:
-        """The answer of the nearest cache that gives one."""
+        """The answer of the nearest cache that answers."""
         errors = []
         for _, address in self._failover.usable():
             channel = self._channel(address)
@@ -254,7 +244,7 @@ class Source:
             return self._channels[address]
 
     def _drop(self, address: str, channel: grpc.Channel, error: Exception) -> None:
-        """Closes a connection that failed, and leaves its cache alone for a while."""
+        """Closes a failed connection, and avoids its cache for a while."""
         with self._lock:
             self._raise_if_closed()
             self.failures += 1
@@ -270,7 +260,7 @@ class Source:
 
 
 def _explain(address: str, error: Any) -> str:
-    """Why a call to the cache at `address` failed."""
+    """The reason why a call to the cache at `address` failed."""
     if isinstance(error, SnapshotDamaged):
         return str(error)
     if not isinstance(error, grpc.RpcError):
@@ -283,7 +273,7 @@ def _explain(address: str, error: Any) -> str:
 
 
 def _assemble(chunks: Iterator[bytes]) -> np.ndarray:
-    """The chunks one after another, copied once."""
+    """Concatenates the chunks with a single copy."""
     first = next(chunks, b"")
     size, end = HEADER_BYTES + read_header(first).payload, 0
     try:

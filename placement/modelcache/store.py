@@ -1,19 +1,17 @@
 """The parameter store between learner and actors: numbered snapshots, of which only the newest counts.
 
-Here are its interface, the store inside one process, and a snapshot's bytes, as it travels through the caches: a header
-of 64 bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
+This module has its interface, the store inside one process, and the format of a snapshot in the caches: a header of 64
+bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
 
     offset  size  field
          0     8  magic, which names the format
-         8     4  CRC-32 of everything behind it, padding and payload included
+         8     4  CRC-32 of all bytes after it, including padding and payload
         16     8  version (signed)
-        24     8  bytes of payload behind the header
+        24     8  bytes of payload after the header
         32    16  schema: hash of the leaves' names, shapes and dtypes
 
-JAX is imported only where pytrees are handled: a cache, which needs no more than the header, does without it.
+JAX is imported only where pytrees are handled, so that a cache, which needs only the header, works without it.
 """
-
-from __future__ import annotations
 
 import hashlib
 import struct
@@ -26,12 +24,12 @@ import numpy as np
 MAGIC = b"MPSNAP2\n"
 HEADER_BYTES = 64
 _HEADER = struct.Struct("<8sI4xqQ16s16x")
-_PROTECTED = 12  # the checksum covers the bytes from here on
+_PROTECTED = 12  # The checksum covers the bytes from here on.
 _ALIGNMENT = 64
 
 
 class StoreTimeout(TimeoutError):
-    """A snapshot did not come in time; the message says who waited for which version."""
+    """A snapshot did not arrive in time; the message names the reader and the version."""
 
 
 class StoreClosed(RuntimeError):
@@ -39,7 +37,7 @@ class StoreClosed(RuntimeError):
 
 
 class SnapshotDamaged(ValueError):
-    """A snapshot's bytes are not what was published: torn, cut off, or changed on the way."""
+    """A snapshot's bytes differ from the published ones: torn, cut off, or changed on the way."""
 
 
 class SnapshotMismatch(ValueError):
@@ -47,15 +45,10 @@ class SnapshotMismatch(ValueError):
 
 
 class Snapshot(NamedTuple):
-    """Parameters with their version.
+    """Parameters with their version."""
 
-    Attributes:
-        version: rises with every publication, from 0, also through restarts of the learner.
-        parameters: pytree of read-only host arrays.
-    """
-
-    version: int
-    parameters: Any
+    version: int  # a number that rises with every publication, from 0, also through restarts of the learner
+    parameters: Any  # pytree of read-only host arrays
 
 
 class ParameterPublisher(Protocol):
@@ -74,13 +67,13 @@ class ParameterStore(Protocol):
     """An actor's side of a store. All methods may be called from several threads at once."""
 
     def version(self) -> int:
-        """The newest version; -1 before the first publication. Cheap: moves no parameters."""
+        """The newest version; -1 before the first publication. It is cheap and moves no parameters."""
 
     def wait_for(self, version: int, *, timeout: float) -> Snapshot:
-        """The newest snapshot, once it is at least `version`; with 0 this is just the newest.
+        """Returns the newest snapshot, once it is at least `version`; with 0 this is simply the newest.
 
         Raises:
-            StoreTimeout: none came within `timeout` seconds.
+            StoreTimeout: none arrived within `timeout` seconds.
             StoreClosed: the store is closed.
         """
 
@@ -89,7 +82,7 @@ class ParameterStore(Protocol):
 
 
 class MemoryStore(ParameterPublisher, ParameterStore):
-    """A store in this process's memory, of copies that are never changed."""
+    """A store of immutable copies in this process's memory."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -137,7 +130,7 @@ class MemoryStore(ParameterPublisher, ParameterStore):
 
 
 def _read_only_copy(leaf: Any) -> np.ndarray:
-    """A host copy of an array, so that neither donation nor writing changes what was published."""
+    """A host copy of an array, so that neither donation nor writing changes the published values."""
     copied = np.array(leaf, copy=True)
     copied.setflags(write=False)
     return copied
@@ -152,7 +145,7 @@ class Header(NamedTuple):
 
 
 def read_header(buffer: bytes | memoryview) -> Header:
-    """The header at the start of `buffer`; raises what `check_snapshot` does, but does not check the payload."""
+    """The header at the start of `buffer`; raises the errors of `check_snapshot`, but does not check the payload."""
     if len(buffer) < HEADER_BYTES:
         raise SnapshotDamaged(f"a snapshot of {len(buffer)} bytes, must have at least {HEADER_BYTES}")
     magic, _, version, payload, schema = _HEADER.unpack_from(buffer)
@@ -162,11 +155,11 @@ def read_header(buffer: bytes | memoryview) -> Header:
 
 
 def check_snapshot(buffer: np.ndarray) -> Header:
-    """The header of a whole snapshot (uint8 [bytes], contiguous), whose checksum is right.
+    """The header of a whole snapshot (uint8 [bytes], contiguous), whose checksum is verified.
 
     Raises:
-        SnapshotDamaged: the payload is too short or too long, or any byte is not as it was sent.
-        SnapshotMismatch: a format that this program does not know.
+        SnapshotDamaged: the payload is too short or too long, or any byte was changed on the way.
+        SnapshotMismatch: the format is unknown.
     """
     if not isinstance(buffer, np.ndarray) or buffer.dtype != np.uint8 or buffer.ndim != 1:
         kind = f"{buffer.dtype} {list(buffer.shape)}" if isinstance(buffer, np.ndarray) else type(buffer).__name__
@@ -184,7 +177,7 @@ def check_snapshot(buffer: np.ndarray) -> Header:
 
 
 class Layout:
-    """How one model's parameters lie in a snapshot's bytes.
+    """The layout of one model's parameters in a snapshot's bytes.
 
     Args:
         parameters: pytree of arrays, or of shapes with dtypes; only names, shapes and dtypes count.
@@ -193,7 +186,7 @@ class Layout:
         size: bytes of a whole snapshot.
 
     Raises:
-        TypeError: a leaf is wider than float32, or no numeric array.
+        TypeError: a leaf is wider than float32, or not a numeric array.
     """
 
     def __init__(self, parameters: Any) -> None:
@@ -214,14 +207,14 @@ class Layout:
         self.size = HEADER_BYTES + end
 
     def pack(self, version: int, parameters: Any) -> np.ndarray:
-        """One snapshot: uint8 [bytes], read-only.
+        """Packs one snapshot as uint8 [bytes], read-only.
 
         Args:
-            version: of the parameters.
+            version: the version of the parameters.
             parameters: pytree of arrays of this layout.
 
         Raises:
-            SnapshotMismatch: the parameters are not of this layout.
+            SnapshotMismatch: the parameters have another layout.
         """
         import jax
 
@@ -237,16 +230,16 @@ class Layout:
         return buffer
 
     def unpack(self, buffer: np.ndarray) -> Snapshot:
-        """A snapshot's version and parameters.
+        """Unpacks a snapshot's version and parameters.
 
         Args:
-            buffer: uint8 [bytes]; the result may share its memory, so leave it alone afterwards.
+            buffer: uint8 [bytes]; the result may share its memory, so do not change it afterwards.
 
         Returns:
             A pytree of read-only arrays of the layout's shapes and dtypes.
 
         Raises:
-            SnapshotDamaged: the bytes are not those that were published.
+            SnapshotDamaged: the bytes differ from the published ones.
             SnapshotMismatch: they are of a model with other names, shapes or dtypes.
         """
         import jax

@@ -1,24 +1,17 @@
-"""The shape of the tree: which cache feeds which under the learner's root, and which caches a reader may use."""
-
-from __future__ import annotations
+"""The shape of the tree: the parent of each cache under the learner's root, and the caches that a reader may use."""
 
 import dataclasses
 from collections.abc import Sequence
 
-ROOT = -1
-"""The root cache, beside the learner; the other caches are numbered from 0."""
+ROOT = -1  # the root cache, beside the learner; the other caches are numbered from 0
 
 
 @dataclasses.dataclass(frozen=True)
 class CacheTree:
-    """Where each cache is and which cache feeds it.
+    """The host and the parent of each cache."""
 
-    Attributes:
-        hosts: of each cache.
-        parents: number of each cache's parent, always lower than its own; ROOT for those that the root feeds.
-    """
-
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  # the host of each cache
+    # number of each cache's parent, always lower than its own; ROOT for those that the root feeds
     parents: tuple[int, ...]
 
     @property
@@ -28,7 +21,7 @@ class CacheTree:
         return tuple(each for each in range(len(self.hosts)) if each not in inner) or (ROOT,)
 
     def ancestors(self, cache: int) -> tuple[int, ...]:
-        """The caches that a cache may read from: its parent, the parent's parent …, ROOT. So no circle can arise."""
+        """The caches that a cache may read from: its parent, the parent's parent …, ROOT; so no cycle can arise."""
         found = []
         while cache != ROOT:
             cache = self.parents[cache]
@@ -39,8 +32,8 @@ class CacheTree:
         """The caches that a reader may use, the preferred one first.
 
         Args:
-            host: the reader's.
-            reader: its number, by which readers are spread evenly.
+            host: the reader's host.
+            reader: the reader's number, by which readers are spread evenly.
 
         Returns:
             A cache on its own host if there is one, else a leaf; then one further leaf, then the ancestors of the
@@ -58,8 +51,8 @@ def plan_tree(hosts: Sequence[str], fan_out: int) -> CacheTree:
     """A tree as flat as the fan-out allows, filled level by level.
 
     Args:
-        hosts: of each cache; several may share one.
-        fan_out: caches that the root or one cache feeds at most.
+        hosts: the host of each cache; several may share one.
+        fan_out: maximum number of caches that the root or one cache feeds.
 
     Raises:
         ValueError: `fan_out` is below 1.

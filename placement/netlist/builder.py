@@ -1,6 +1,4 @@
-"""Building a netlist step by step, in the order in which a file holds it."""
-
-from __future__ import annotations
+"""Builds a netlist step by step, in the order of a file."""
 
 from collections.abc import Sequence
 
@@ -61,7 +59,7 @@ class NetlistBuilder:
 
 
 def file_indices(kind: np.ndarray, pin_node: np.ndarray) -> np.ndarray:
-    """int32 [N]: the nodes' indices in `.plc` files, in which each macro is followed by its pins."""
+    """The nodes' indices in `.plc` files, int32 [N]; each macro is followed by its pins there."""
     pins = np.bincount(pin_node, minlength=len(kind))
     taken = 1 + np.where((kind == NodeKind.HARD) | (kind == NodeKind.SOFT), pins, 0)
     return (np.cumsum(taken) - taken).astype(np.int32)

@@ -2,18 +2,16 @@
 
 **Grid.** Circuit Training's rule (google-research/circuit_training, `grid_size_selection`, as first published): of all
 grids of 10 to 127 columns and rows, 500 to 2,500 gcells (a later version: 4,096), and gcells at most 1.5 times as wide
-as high or vice versa, into which the macros can be packed at all, rate each by the share of gcells that the packed
-macros leave empty, plus what macros side by side waste neither across nor up; of those within 5% of the best rating,
-take the one with the highest rating per gcell.
+as high or vice versa, into which the macros can be packed, rate each by the fraction of gcells that the packed macros
+leave empty, plus the fraction that adjacent macros waste neither across nor up (`waste`); of those within 5% of the
+best rating, take the one with the highest rating per gcell.
 
 **Routing capacity.** A layer counts in its preferred direction; the lowest routing layer does not count, since pins and
 rails of cells fill it. A layer's capacity is its tracks per µm across the core: DEF's TRACKS, or one per LEF pitch. A
-macro takes from each layer the share of its area that its OBS and its pins' shapes cover.
+macro blocks in each layer the fraction of its area that its OBS and its pins' shapes cover.
 
 Axis legend: H macros. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import contextlib
 import itertools
@@ -32,22 +30,19 @@ from placement.netlist.floorplan import Floorplan
 from placement.netlist.geometry import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
-_LINES = range(10, 128)
-"""Columns, and rows, that the rule tries."""
+_LINES = range(10, 128)  # candidate numbers of columns and of rows in the grid rule
 _GCELLS = range(500, 2501)
 _ASPECT, _TOLERANCE = 1.5, 0.05
-_SMOOTHING = 2
-"""Gcells on each side over which congestion is spread: Circuit Training's default."""
+_SMOOTHING = 2  # gcells on each side over which congestion is spread; Circuit Training's default
 _TRACKS_PER_ROW = 27.0
-"""Assumed tracks per row height and direction if no file gives any: three layers of a nine-track library."""
-_BLOCKED_LAYERS = 4
-"""The number of layers, from the lowest, that macros are assumed to fill if no OBS is given."""
+"""Tracks per row height and direction assumed if no file gives any: three layers of a nine-track library."""
+_BLOCKED_LAYERS = 4  # number of lowest routing layers that macros are assumed to block if no OBS is given
 _MOST_TRACKS = 10_000_000
-"""The most tracks of one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
+"""Upper limit on the tracks of one TRACKS statement; a 10 cm chip has a tenth of that in its finest layer."""
 
 
 class LayerCapacity(NamedTuple):
-    """A routing layer: `tracks` per µm across its wires, of which macros block the share `blocked` of their area."""
+    """A routing layer: `tracks` per µm across its wires; macros block the fraction `blocked` of them in their area."""
 
     name: str
     is_vertical: bool
@@ -56,21 +51,16 @@ class LayerCapacity(NamedTuple):
 
 
 class RoutingCapacity(NamedTuple):
-    """Tracks per µm.
+    """Tracks per µm."""
 
-    Attributes:
-        horizontal, vertical: all layers together.
-        macro_horizontal, macro_vertical: what a macro blocks in its area, the mean by area over all hard macros.
-        layers: the contribution of each layer, lowest first; empty if the layers are unknown.
-        notices: what was assumed.
-    """
-
-    horizontal: float
+    horizontal: float  # horizontal, vertical: sums over all layers
     vertical: float
+    # macro_horizontal, macro_vertical: tracks that a macro blocks in its area, averaged by area over all hard macros
     macro_horizontal: float
     macro_vertical: float
+    # the contribution of each layer, lowest first; empty if the layers are unknown
     layers: tuple[LayerCapacity, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # the assumptions that were made
 
 
 def canvas_of(
@@ -84,9 +74,10 @@ def canvas_of(
 
     Args:
         design: the flat netlist on its floorplan.
-        columns: of the grid; None: chosen by the rule.
-        rows: of the grid; None: chosen by the rule.
-        constraints: of the flat netlist's nodes; the rule leaves their halos between macros. None: no halos.
+        columns: number of columns of the grid; None: chosen by the rule.
+        rows: number of rows of the grid; None: chosen by the rule.
+        constraints: constraints on the nodes of the flat netlist; the rule leaves their halos between macros. None: no
+            halos.
 
     Raises:
         DesignError: a layer has more than ten million tracks.
@@ -95,7 +86,7 @@ def canvas_of(
     if columns is None or rows is None:
         try:
             grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
-        except DesignError as error:  # a search needs no grid, but an episode of training does
+        except DesignError as error:  # A search needs no grid, but a training episode does.
             grid = finest_grid(core.width, core.height)
             notice = f"{error}; until then it is {grid[0]} × {grid[1]} gcells, on which training may find dead ends"
             capacity = capacity._replace(notices=(*capacity.notices, notice))
@@ -104,7 +95,7 @@ def canvas_of(
 
 
 def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
-    """The rule's columns and rows for the movable macros with their halos; without halos if these cannot be packed."""
+    """The rule's columns and rows for the movable macros with their halos, or without halos if these do not fit."""
     netlist, core = design.netlist, design.floorplan.core
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     turned = constraints.turned(design.placement.orientation)
@@ -139,20 +130,20 @@ def choose_grid(width: float, height: float, macro_width: np.ndarray, macro_heig
             f"{len(macro_width)} macros cannot be packed, centred in gcells, into any grid of {_GCELLS[0]} to "
             f"{_GCELLS[-1]} gcells on a canvas of {width:g} × {height:g} µm: give columns and rows, or a larger core"
         )
-    # Ties go to the better rating, then to the order of the search, rows first.
+    # Ties go to the better rating, then to the first candidate, rows first.
     rated.sort(key=lambda rating: -rating[0])
     good = [rating for rating in rated if rating[0] >= rated[0][0] * (1 - _TOLERANCE)]
     return max(good, key=lambda rating: rating[0] / (rating[1] * rating[2]))[1:]
 
 
 def finest_grid(width: float, height: float) -> tuple[int, int]:
-    """Columns and rows for a canvas of `width` × `height` µm: as many gcells as the rule allows, nearly square."""
+    """Columns and rows of the finest nearly square grid that the rule allows on a canvas of `width` × `height` µm."""
     columns = min(max(round(math.sqrt(_GCELLS[-1] * width / height)), _LINES[0]), _LINES[-1])
     return columns, min(max(_GCELLS[-1] // columns, _LINES[0]), _LINES[-1])
 
 
 def waste(sides: np.ndarray, step: float) -> float:
-    """The share of the gcells they span that macros side by side leave unused.
+    """Fraction of the spanned gcells that a row of adjacent macros leaves unused.
 
     The centre of each macro is the centre of a gcell, so that it spans an odd number of them; it shares its first gcell
     with the macro before it if both of their ends fit into one. `sides` are float64 [H], µm, above 0; `step` is a
@@ -171,7 +162,7 @@ def waste(sides: np.ndarray, step: float) -> float:
 
 
 def routing_capacity(design: FlatDesign) -> RoutingCapacity:
-    """The routing capacity of a flat design's floorplan, with notices of what was assumed.
+    """The routing capacity of a flat design's floorplan, with notices of the assumptions that were made.
 
     Raises:
         DesignError: a layer has more than ten million tracks across the core.
@@ -191,11 +182,11 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
         notices.append(
             f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
-            "of which macros take half"
+            "half of them blocked by macros"
         )
         return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
-        notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
+        notices.append(f"no OBS in LEF: macros are assumed to block the lowest {_BLOCKED_LAYERS} layers")
     horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
     taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
     return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
@@ -208,7 +199,7 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     if design.technology.layers:
         usable = [layer for layer in design.technology.layers if layer.direction in directed]
         notices += [
-            f"layer {layer.name!r} has no DIRECTION in its LEF file: it does not count for the routing capacity"
+            f"layer {layer.name!r} has no DIRECTION in its LEF file: it is ignored in the routing capacity"
             for layer in design.technology.layers
             if layer.direction is LayerDirection.NONE
         ]
@@ -217,13 +208,13 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
-            f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
+            f"no LEF file gives the layers' directions: they are assumed to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
 
 
 def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:
-    """Distinct tracks across the core in the layer's direction, over the core's length; otherwise one per pitch."""
+    """Distinct tracks per µm of the core in the layer's direction; without tracks, one per pitch."""
     vertical = layer.direction is LayerDirection.VERTICAL
     low, high = (plan.core.x_low, plan.core.x_high) if vertical else (plan.core.y_low, plan.core.y_high)
     positions = []
@@ -238,7 +229,7 @@ def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:
                 f"layer {layer.name!r}: TRACKS with a step of {step:g} µm put {last - first + 1:,} tracks across the "
                 f"core; at most {_MOST_TRACKS:,} are taken"
             )
-        # In whole database units, so that a track given twice counts once.
+        # Tracks are in whole database units, so that one listed twice counts once.
         positions.append(np.round((tracks.start + step * np.arange(first, last + 1)) * plan.units))
     if positions:
         return len(np.unique(np.concatenate(positions))) / (high - low)
@@ -254,7 +245,7 @@ def _macros(design: FlatDesign) -> list[tuple[Master, float]]:
 
 
 def _blocked(masters: list[tuple[Master, float]], layer: str) -> float:
-    """The share of the macros' area that is blocked on a layer."""
+    """Fraction of the macros' area that is blocked on a layer."""
     total = sum(area for _, area in masters)
     share = 0.0
     for master, area in masters:

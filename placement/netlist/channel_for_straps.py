@@ -1,9 +1,7 @@
-"""The channel rule that an import chooses from the power straps in the files.
+"""Derives the channel rule of an import from the power straps in the files.
 
 Axis legend: H hard macros. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -12,17 +10,16 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Straps
 
 _WIDEST = 0.5
-"""Of a macro's side, the channel: around smaller macros, straps run over several of them."""
-_MOST_COVERED = 0.7
-"""Of the core, by the macros and a channel beside each."""
+"""Maximum channel width, as a fraction of the median side of a macro; straps run over several smaller macros."""
+_MOST_COVERED = 0.7  # maximum fraction of the core that the macros and one channel beside each may cover
 
 
 def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float, float], list[str]]:
-    """The channel across and up, and a notice of what was chosen and why; no rule and no notice without straps.
+    """The channel across and up, and a notice of the choice and its reason; no rule and no notice without straps.
 
-    A gap as wide as the distance from strap to strap of a net and one strap has a whole strap of every supply, wherever
-    it begins. There is no rule where macros would need most of the core, or are small, or where they are so placed in
-    the files that they break it.
+    A gap as wide as one strap plus the pitch of a net's straps contains a whole strap of every supply, wherever the gap
+    begins. No rule is chosen if macros with channels would cover most of the core, if macros are small, or if their
+    placement in the files breaks the rule.
 
     Args:
         flat: the design before clustering.
@@ -33,20 +30,18 @@ def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float,
     width, height = (0.0 if one is None else round(one.pitch + one.width, 6) for one in chosen)
     if not (width or height) or not len(flat.netlist.hard):
         return (0.0, 0.0), []
-    whose = ", ".join(
-        f"{one.layer} {one.pitch:g} µm from strap to strap of a net, {one.width:g} µm wide" for one in chosen if one
-    )
+    whose = ", ".join(f"{one.layer} {one.pitch:g} µm pitch per net, {one.width:g} µm wide" for one in chosen if one)
     sizes = [f"{size:g} µm {way}" for size, way in ((width, "across"), (height, "up")) if size]
     rule = f"channels of {' and '.join(sizes)}"
     reason = _reason_against(flat, halo, (width, height))
     if reason:
         return (0.0, 0.0), [
-            f"no channel rule: for the power straps ({whose}) it would be {rule}, but {reason}; "
-            f"--channel {width:g},{height:g} sets it"
+            f"no channel rule: the power straps ({whose}) require {rule}, but {reason}; "
+            f"--channel {width:g},{height:g} sets the rule"
         ]
     return (width, height), [
         f"macros abut or leave {rule}, so that each gap has a power strap of every supply ({whose}); "
-        "--channel sets other widths, and --channel 0 no rule"
+        "--channel changes the widths, and --channel 0 removes the rule"
     ]
 
 
@@ -55,13 +50,13 @@ def _closest(straps: list[Straps]) -> Straps | None:
 
 
 def _reason_against(flat: FlatDesign, halo: np.ndarray, channel: tuple[float, float]) -> str:
-    """Why there is no such rule; empty where there is."""
+    """Returns the reason not to set the channel rule; empty if there is none."""
     netlist, core, hard = flat.netlist, flat.floorplan.core, flat.netlist.hard
     sides = np.stack([netlist.width[hard], netlist.height[hard]], axis=1)
     if (np.array(channel) > _WIDEST * np.median(sides)).any():
-        return "that is wide for these macros"
+        return "that is too wide for these macros"
     if (sides + channel).prod(axis=1).sum() > _MOST_COVERED * core.area:
-        return "the core has no whitespace for it"
+        return "the core has too little whitespace"
     placement = flat.placement
     placed = hard[placement.placed[hard]]
     boxes = netlist.boxes(placement, placed)

@@ -15,8 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
 from placement.netlist.geometry import frozen
 
-ALL_ORIENTATIONS = 0xFF
-"""A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+ALL_ORIENTATIONS = 0xFF  # a set of orientations is a byte; bit `Orientation.X` is set where X is allowed
 # Row o: all orientations, o first, then those with its sides. N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
 _PREFERRED = np.array(
     [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
@@ -35,19 +34,17 @@ _TURNED_SIDES = np.array(
         [1, 0, 3, 2],  # FW
     ]
 )
-TOLERANCE = 1e-6
-"""µm: coordinates that are equal but for rounding are equal."""
+TOLERANCE = 1e-6  # µm; coordinates that differ by no more are equal, as differences come from rounding
 LEAST_PITCH = 1e-4
-"""µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
-LARGEST = 1e9
-"""µm; as `placement.netlist.design.LARGEST`."""
+"""Minimum pitch of a snapping grid in µm; coordinates are equal within 1e-6 µm, so a finer grid would be useless."""
+LARGEST = 1e9  # µm; equal to `placement.netlist.design.LARGEST`
 
 
 @dataclasses.dataclass(frozen=True)
 class SnapGrid:
-    """Where the lower left corners of macros may lie: at `offset` + a whole number of `pitch`es (µm), per axis.
+    """Positions of macros' lower left corners: `offset` plus a whole number of `pitch`es (µm) on each axis.
 
-    A pitch of 0 allows any place on its axis.
+    A pitch of 0 allows any position on its axis.
 
     Raises:
         DesignError: a value is not finite, or a pitch is negative or between 0 and `LEAST_PITCH`.
@@ -76,7 +73,7 @@ class SnapGrid:
         return self.pitch_x > 0 or self.pitch_y > 0
 
     def holds(self, corner_x: float, corner_y: float) -> bool:
-        """Whether a lower left corner (µm) is on it, within `TOLERANCE`."""
+        """Whether a lower left corner (µm) is on the grid, within `TOLERANCE`."""
         return all(
             pitch <= 0 or abs(at - offset - pitch * round((at - offset) / pitch)) <= TOLERANCE
             for at, (pitch, offset) in zip((corner_x, corner_y), self.axes, strict=True)
@@ -85,18 +82,14 @@ class SnapGrid:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MacroGrid:
-    """The snapping grid of some macros, for each of their orientations: where their pins lie on routing tracks.
-
-    Attributes:
-        nodes: int32 [·], the macros.
-        grids: for each `Orientation`, in its order, where their lower left corners may lie.
+    """The snapping grids of some macros per orientation, which put their pins on routing tracks.
 
     Raises:
         DesignError: there are not eight grids.
     """
 
-    nodes: np.ndarray
-    grids: tuple[SnapGrid, ...]
+    nodes: np.ndarray  # int32 [·], the macros
+    grids: tuple[SnapGrid, ...]  # the grid of their lower left corners in each `Orientation`, in its order
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", frozen(self.nodes, np.int32).reshape(-1))
@@ -108,23 +101,9 @@ class MacroGrid:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Constraints:
-    """What movable hard macros must satisfy. All arrays are read-only.
+    """The constraints on movable hard macros. All arrays are read-only.
 
     Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
-
-    Attributes:
-        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N; turned with it. Two hard macros
-            are, on at least one axis, as far apart as the sum of the halos between them. [N, 2] is taken as x and y.
-        blockages: float64 [K, 4], areas without macros. Halos may reach over them.
-        regions: areas that contain their nodes (hard macros) entirely; all others stay out of exclusive ones.
-        orientations: uint8 [N], the set of allowed orientations of each node.
-        grid: where lower left corners may lie, of macros that have no grid of their own.
-        macro_grids: grids of some macros, by orientation.
-        port_keepout: the least distance of a macro from a port, on one axis at least.
-        spacing: the least distance of movable hard macros that searches keep by default (`AnnealConfig.spacing`), for
-            cells to fit between them. A default is no constraint: it makes no placement illegal.
-        channel: across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either
-            abut (as closely as their halos and the snapping grid let them) or are at least so far apart. 0: no rule.
 
     Example:
         >>> design = placement.load("toy6")
@@ -133,18 +112,26 @@ class Constraints:
 
     Raises:
         DesignError: an array has the wrong shape, a number is not finite, negative or too large, a rectangle is empty,
-            a region has no rectangle or an unknown node, or is only a guide, two regions have the same name.
+            a region has no rectangle or an unknown node, or is only a guide, or two regions have the same name.
     """
 
+    # float64 [N, 4], left, bottom, right and top of each node in orientation N; it rotates with the node. On at least
+    # one axis, two hard macros are at least as far apart as the sum of the halos between them. [N, 2] is accepted as x
+    # and y.
     halo: np.ndarray
-    blockages: np.ndarray
+    blockages: np.ndarray  # float64 [K, 4], areas without macros. Halos may reach over them.
+    # areas that contain their nodes (hard macros) entirely; all other macros stay out of exclusive regions
     regions: tuple[Region, ...]
-    orientations: np.ndarray
-    grid: SnapGrid = SnapGrid()
-    port_keepout: float = 0.0
+    orientations: np.ndarray  # uint8 [N], the set of allowed orientations of each node
+    grid: SnapGrid = SnapGrid()  # the snapping grid of macros that have no grid of their own
+    port_keepout: float = 0.0  # minimum distance of a macro from a port, on at least one axis
+    # minimum distance between movable hard macros that searches keep by default (`AnnealConfig.spacing`), so that cells
+    # fit between them. It is a default, not a constraint, and makes no placement illegal.
     spacing: float = 0.0
+    # across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either abut (as
+    # closely as their halos and the snapping grid allow) or are at least this far apart. 0: no rule.
     channel: tuple[float, float] = (0.0, 0.0)
-    macro_grids: tuple[MacroGrid, ...] = ()
+    macro_grids: tuple[MacroGrid, ...] = ()  # snapping grids of some macros, by orientation
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(four_sides(self.halo), np.float64))
@@ -174,7 +161,7 @@ class Constraints:
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise DesignError(f"region {twice!r} is there twice: give every region another name")
+            raise DesignError(f"region {twice!r} appears twice: give every region a different name")
         for field in ("port_keepout", "spacing"):
             if not 0 <= getattr(self, field) <= LARGEST:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 µm and at most {LARGEST:g}")
@@ -186,7 +173,7 @@ class Constraints:
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
-        """No constraints, for a netlist of so many nodes."""
+        """No constraints, for a netlist of `nodes` nodes."""
         return cls(np.zeros((nodes, 4)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
 
     @property
@@ -226,22 +213,22 @@ class Constraints:
         return repr(plain).encode()
 
     def _halo_values(self) -> list[list[float]]:
-        """Across and up where opposite sides of all halos are equal, so that earlier fingerprints hold."""
+        """Halos as x and y if opposite sides of all halos are equal, so that earlier fingerprints remain valid."""
         is_even = bool((self.halo[:, :2] == self.halo[:, 2:]).all())
         return (self.halo[:, :2] if is_even else self.halo).tolist()
 
     def turned_halo(self, orientation: np.ndarray) -> np.ndarray:
-        """The nodes' halos left, bottom, right and above in their orientations (int [N]), float64 [N, 4]."""
+        """The nodes' halos in their orientations (int [N]) as left, bottom, right and top, float64 [N, 4]."""
         return turned_sides(self.halo, orientation)
 
     @property
     def coarsest_pitch(self) -> tuple[float, float]:
-        """µm, the largest pitch of any grid in x and in y."""
+        """Largest pitch of any grid in x and in y, in µm."""
         every = [self.grid, *(grid for one in self.macro_grids for grid in one.grids)]
         return max(grid.pitch_x for grid in every), max(grid.pitch_y for grid in every)
 
     def grid_of(self, node: int, orientation: int) -> SnapGrid:
-        """Where the lower left corner of a node may lie in an orientation."""
+        """The grid of a node's lower left corner in an orientation."""
         own = next((one for one in self.macro_grids if node in one.nodes), None)
         return self.grid if own is None else own.grids[orientation]
 
@@ -260,20 +247,20 @@ class Constraints:
         return bool(self.orientations[node] >> orientation & 1)
 
     def turned(self, orientation: np.ndarray) -> np.ndarray:
-        """Int8 [N]: orientations (int [N]) rotated as allowed: a node keeps its own, or else its sides, if it may."""
+        """Orientations (int [N]) rotated as allowed, int8 [N]; a node keeps its own, or else its sides, if it may."""
         preferred = _PREFERRED[orientation]
         allowed = self.orientations[:, None] >> preferred & 1
         return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def four_sides(halo: ArrayLike) -> np.ndarray:
-    """Halos with left, bottom, right and top, float64 [·, 4], of such, or of x and y of both sides, [·, 2]."""
+    """Halos as left, bottom, right and top, float64 [·, 4], from the same or from x and y, [·, 2]."""
     sides = np.asarray(halo, np.float64)
     return np.tile(sides, (1, 2)) if sides.ndim == 2 and sides.shape[1] == 2 else sides.reshape(-1, 4)
 
 
 def turned_sides(halo: np.ndarray, orientation: np.ndarray) -> np.ndarray:
-    """Halos (float64 [N, 4]) left, bottom, right and above of nodes in orientations (int [N]), float64 [N, 4]."""
+    """Halos (float64 [N, 4]: left, bottom, right, top) rotated with the nodes to their orientations (int [N])."""
     return np.take_along_axis(halo, _TURNED_SIDES[orientation], axis=1)
 
 
@@ -297,5 +284,4 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
         )
 
 
-NO_CONSTRAINTS = Constraints.none(0)
-"""A placeholder for `Constraints.none(N)` while the number of nodes is unknown."""
+NO_CONSTRAINTS = Constraints.none(0)  # placeholder for `Constraints.none(N)` while the number of nodes is unknown

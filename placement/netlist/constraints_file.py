@@ -3,8 +3,6 @@
 `docs/reference/file-formats.md` describes the file. Axis legend: N nodes, K rectangles.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -30,7 +28,7 @@ _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
 def hard_names(netlist: Netlist) -> dict[str, int]:
-    """Name → node of the hard macros, in file order."""
+    """Maps the hard macros' names to their nodes, in file order."""
     return {netlist.names[node]: int(node) for node in netlist.hard}
 
 
@@ -38,7 +36,7 @@ def matching(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
     """The nodes whose names match a pattern, in their order; `*` matches anything.
 
     Raises:
-        DesignError: there is none; `what` says who names it.
+        DesignError: no name matches; `what` names the source of the pattern.
     """
     found = [names[pattern]] if pattern in names else []
     if "*" in pattern:
@@ -50,12 +48,12 @@ def matching(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
 
 
 def orientation_set(names: Sequence[str]) -> int:
-    """The byte with the bits of some orientations; raises KeyError for an unknown name."""
+    """The bit set of some orientations; raises KeyError for an unknown name."""
     return sum({1 << Orientation[name] for name in names})
 
 
 def orientation_names(allowed: int) -> list[str]:
-    """The names of the orientations in a byte."""
+    """The names of the orientations in a bit set."""
     return [orientation.name for orientation in Orientation if allowed >> orientation & 1]
 
 
@@ -64,26 +62,27 @@ def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constrai
 
     Raises:
         DesignError: the file cannot be read, is not JSON, has an unknown key or macro, a number that is not finite or
-            is negative, an empty rectangle, no allowed orientation; with file, and with line where it is known.
+            is negative, an empty rectangle, or no allowed orientation; the message has the file, and the line where it
+            is known.
     """
     return constraints_of(path, read_text(path), netlist)
 
 
 def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) -> Constraints:
-    """The constraints in the text of a file; raises DesignError as `read_constraints`."""
+    """The constraints in the text of a file; raises DesignError like `read_constraints`."""
     try:
         return _read(json.loads(text), netlist)
     except json.JSONDecodeError as error:
         raise DesignError.at(path, error.lineno, f"no JSON: {error.msg}") from None
     except RecursionError:
-        raise DesignError(f"{path}: no constraints: lists within lists without end") from None
+        raise DesignError(f"{path}: not a constraints file: lists are nested too deeply") from None
     except DesignError as error:
         line = _line_of(text, error.quoted if isinstance(error, _Wrong) else "")
         raise (DesignError(f"{path}: {error}") if line is None else DesignError.at(path, line, str(error))) from None
 
 
 class _Wrong(DesignError):
-    """What is wrong in a file, and a string in it that identifies the line; "": unknown."""
+    """An error in a file, with a string in the file that identifies the line, or "" if it is unknown."""
 
     def __init__(self, message: str, quoted: str = "") -> None:
         super().__init__(message)
@@ -134,7 +133,7 @@ def _region(values: Any, names: Mapping[str, int]) -> Region:
     _check_keys(_object("regions", values), _REGION_KEYS, "a region")
     name, exclusive = values.get("name"), values.get("exclusive", False)
     if not isinstance(name, str) or not name:
-        raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
+        raise _Wrong(f"regions: the name {name!r} must be a string", "regions")
     nodes = _members(f"region {name!r}", name, values, names)
     if not isinstance(exclusive, bool):
         raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
@@ -143,11 +142,11 @@ def _region(values: Any, names: Mapping[str, int]) -> Region:
 
 
 def _members(what: str, quoted: str, values: Any, names: Mapping[str, int]) -> np.ndarray:
-    """int32 [·]: the nodes of the macros that an object's patterns name."""
+    """The nodes of the macros that an object's patterns name, int32 [·]."""
     nodes: list[int] = []
     for pattern in _list(quoted, values.get("macros", [])):
         if not isinstance(pattern, str):
-            raise _Wrong(f"{what}: the macro {pattern!r} must be a text", quoted)
+            raise _Wrong(f"{what}: the macro {pattern!r} must be a string", quoted)
         nodes += matching(names, pattern, what)
     return np.unique(np.array(nodes, dtype=np.int32))
 
@@ -207,7 +206,7 @@ def _rectangles(what: str, values: Any) -> np.ndarray:
 
 
 def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
-    """Writes a design's constraints, entirely or not at all; no file if there are none. Raises OSError."""
+    """Writes a design's constraints, entirely or not at all; writes no file if there are none. Raises OSError."""
     if constraints.any or constraints.spacing:
         write_whole(path, constraints_text(netlist, constraints))
     else:
@@ -215,7 +214,7 @@ def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraint
 
 
 def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
-    """A line per halo, blockage, region and set of orientations; defaults are left out."""
+    """The constraints as text: a line per halo, blockage, region and set of orientations, without defaults."""
     names, grid = hard_names(netlist), constraints.grid
     halos = {name: _halo_values(constraints.halo[node]) for name, node in names.items() if constraints.halo[node].any()}
     allowed = {
@@ -257,7 +256,7 @@ def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
 
 
 def _halo_values(sides: np.ndarray) -> list[float]:
-    """Two sides of a halo, x and y, or its four sides where opposite ones differ."""
+    """A halo as x and y, or as four sides if opposite ones differ."""
     is_even = (sides[:2] == sides[2:]).all()
     return (sides[:2] if is_even else sides).tolist()
 

@@ -21,7 +21,7 @@ from placement.netlist.pdn_channel import CELL_SHARE, pdn_channel
 
 
 class NodeKind(enum.IntEnum):
-    """What a node is. A soft macro is a cluster of standard cells."""
+    """The kind of a node. A soft macro is a cluster of standard cells."""
 
     HARD = 0
     SOFT = 1
@@ -64,23 +64,22 @@ TURN = np.array(
 TURN.setflags(write=False)
 
 LARGEST = 1e9
-"""The largest coordinate, size (µm), net weight or track density (1/µm): beyond it, sums in the cost overflow."""
-SMALLEST = 1e-9
-"""The smallest side of a canvas (µm) and track density (1/µm), for the same reason."""
+"""The largest coordinate, size (µm), net weight or track density (1/µm); beyond it, sums in the cost overflow."""
+SMALLEST = 1e-9  # the smallest side of a canvas (µm) and track density (1/µm), for the same reason
 MOST_LINES, MOST_GCELLS = 2**15, 2**24
-"""The largest grid: rows or columns, and gcells. The engine's maps take about 100 bytes per gcell."""
+"""The largest number of rows or columns, and of gcells. The engine's maps take about 100 bytes per gcell."""
 
 
 def _check_range(what: str, values: np.ndarray, least: float) -> None:
     """Raises DesignError for the first of `values` that is not in [least, LARGEST]."""
-    wrong = ~((values >= least) & (values <= LARGEST))  # also where NaN
+    wrong = ~((values >= least) & (values <= LARGEST))  # This also catches NaN.
     if wrong.any():
         index = int(np.flatnonzero(wrong)[0])
         raise DesignError(f"{what}: {values[index]} (index {index}) must be in [{least:g}, {LARGEST:g}]")
 
 
 def _set_columns(owner: object, columns: Mapping[str, tuple[type, int]]) -> None:
-    """Replaces fields by read-only contiguous copies of a dtype and a length; raises DesignError for another shape."""
+    """Replaces fields by read-only contiguous copies of a dtype and length; raises DesignError for another shape."""
     for field, (dtype, length) in columns.items():
         array = frozen(getattr(owner, field), dtype)
         if array.shape != (length,):
@@ -108,9 +107,9 @@ class Netlist:
         names: N node names, unique.
         kind: int8 [N], `NodeKind` values.
         width, height: float64 [N], µm, in orientation N; 0 for ports.
-        file_index: int32 [N], the node's index in `.plc` files (counts pins too, not `__metadata__`).
-        pin_node: int32 [P], the node of each pin. In a clustered netlist a port or a cell has one pin; in a flat one
-            it has a pin for each net that it is on.
+        file_index: int32 [N], the node's index in `.plc` files, which counts pins but not `__metadata__`.
+        pin_node: int32 [P], the node of each pin. In a clustered netlist a port or a cell has one pin; in a flat one it
+            has a pin for each net that it is on.
         pin_dx, pin_dy: float64 [P], µm from the node's centre in orientation N.
         net_weight: float64 [E].
         net_start: int32 [E+1]; net e connects `net_pins[net_start[e]:net_start[e+1]]`, its driver first.
@@ -160,7 +159,7 @@ class Netlist:
         _check_indices("net_pins", self.net_pins, pins)
         starts = self.net_start
         if starts[0] != 0 or starts[-1] != len(self.net_pins) or (np.diff(starts) < 1).any():
-            raise DesignError("net_start: must rise from 0 to the number of net pins, each net having a driver")
+            raise DesignError("net_start: must increase from 0 to the number of net pins, each net having a driver")
 
     def __repr__(self) -> str:
         return f"Netlist({_counted(self)}, {self.num_pins:,} pins)"
@@ -178,7 +177,7 @@ class Netlist:
         return len(self.net_weight)
 
     def indices(self, kind: NodeKind) -> np.ndarray:
-        """int32 [·]: the nodes of one kind, in file order."""
+        """The nodes of one kind in file order, int32 [·]."""
         return np.flatnonzero(self.kind == kind).astype(np.int32)
 
     def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,24 +186,24 @@ class Netlist:
         return np.where(turned, self.height, self.width), np.where(turned, self.width, self.height)
 
     def boxes(self, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-        """float64 [K, 4], µm: left, low, right and high of `nodes` (int [K]) as placed."""
+        """Left, bottom, right and top of `nodes` (int [K]) as placed, float64 [K, 4], in µm."""
         half = np.stack(self.sides(placement.orientation), axis=1)[nodes] / 2
         centres = np.stack((placement.x[nodes], placement.y[nodes]), axis=1)
         return np.concatenate((centres - half, centres + half), axis=1)
 
     @functools.cached_property
     def hard(self) -> np.ndarray:
-        """int32 [·]: the hard macros, in file order."""
+        """The hard macros in file order, int32 [·]."""
         return self.indices(NodeKind.HARD)
 
     @functools.cached_property
     def soft(self) -> np.ndarray:
-        """int32 [·]: the soft macros, in file order."""
+        """The soft macros in file order, int32 [·]."""
         return self.indices(NodeKind.SOFT)
 
     @functools.cached_property
     def ports(self) -> np.ndarray:
-        """int32 [·]: the ports, in file order."""
+        """The ports in file order, int32 [·]."""
         return self.indices(NodeKind.PORT)
 
 
@@ -214,7 +213,7 @@ class Canvas:
 
     Attributes:
         width, height: µm.
-        columns, rows: grid cells across and up.
+        columns, rows: number of gcells across and up.
         routes_horizontal, routes_vertical: routing tracks per µm.
         macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
         smoothing: gcells on each side over which net congestion is spread.
@@ -259,24 +258,24 @@ class Canvas:
 
     @property
     def cell_width(self) -> float:
-        """µm."""
+        """Width of a gcell, in µm."""
         return self.width / self.columns
 
     @property
     def cell_height(self) -> float:
-        """µm."""
+        """Height of a gcell, in µm."""
         return self.height / self.rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Placement:
-    """Where every node is located. All arrays are read-only.
+    """The positions and orientations of all nodes. All arrays are read-only.
 
     Attributes:
         x, y: float64 [N], µm, centres; 0 where not placed.
         orientation: int8 [N], `Orientation` values; N for ports and cells.
         placed: bool [N].
-        fixed: bool [N], never to be moved (ports are always fixed).
+        fixed: bool [N], nodes that are never moved (ports are always fixed).
 
     Example:
         >>> design = placement.load("toy6")
@@ -324,11 +323,11 @@ class Design:
         netlist: the nodes and nets.
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes are always located as in it.
-        constraints: what the macros must satisfy; default: nothing.
-        action_scale: how many times finer than the gcells the grid of actions is along each side. An episode places
-            macros at the centres of its cells.
+        constraints: constraints on the macros; none by default.
+        action_scale: number of action cells along each side of a gcell. An episode places macros at the centres of its
+            cells.
         off_grid: whether an episode may place a macro anywhere in the cell of its action: where it touches placed
-            macros or the canvas's edges, otherwise where it fits nearest to the cell's centre.
+            macros or the canvas's edges, otherwise at the legal position nearest to the cell's centre.
         pdn_channel: µm around hard macros that cells keep free in the chip cost; None: derived from the design.
 
     Example:
@@ -337,9 +336,9 @@ class Design:
         ('toy6', 6)
 
     Raises:
-        DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), the grid of actions is too fine, or the constraints
-            are of another number of nodes, allow a macro no orientation, or have a region with a node that is no hard
+        DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on the
+            canvas (total area, or one macro larger than it), the grid of actions is too fine, or the constraints are
+            for another number of nodes, allow a macro no orientation, or have a region with a node that is no hard
             macro.
     """
 
@@ -378,7 +377,7 @@ class Design:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
         if self.pdn_channel is not None and not 0 <= self.pdn_channel < math.inf:
             raise DesignError(f"pdn_channel: {self.pdn_channel} must be at least 0 µm")
-        _ = self.action_canvas  # raises if the grid is too fine
+        _ = self.action_canvas  # This raises if the grid is too fine.
         self._check_constraints()
 
     def _check_constraints(self) -> None:
@@ -387,11 +386,11 @@ class Design:
             raise DesignError(f"constraints of {len(constraints.halo)} nodes for a netlist of {netlist.num_nodes}")
         nowhere = netlist.hard[constraints.orientations[netlist.hard] == 0]
         if len(nowhere):
-            raise DesignError(f"macro {netlist.names[nowhere[0]]!r} is allowed no orientation")
+            raise DesignError(f"macro {netlist.names[nowhere[0]]!r} has no allowed orientation")
         for region in constraints.regions:
             other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
             if len(other):
-                raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
+                raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is not a hard macro")
 
     def __repr__(self) -> str:
         canvas = f"{self.canvas.width:g} × {self.canvas.height:g} µm, {self.canvas.columns} × {self.canvas.rows} gcells"
@@ -399,7 +398,7 @@ class Design:
 
     @functools.cached_property
     def own_pdn_channel(self) -> float:
-        """µm: `pdn_channel` if it is given, otherwise what the areas of soft and hard macros allow."""
+        """PDN channel in µm: `pdn_channel` if given, otherwise derived from the areas of soft and hard macros."""
         if self.pdn_channel is not None:
             return self.pdn_channel
         netlist, hard, soft = self.netlist, self.netlist.hard, self.netlist.soft
@@ -408,7 +407,7 @@ class Design:
         return pdn_channel(netlist.width[hard], netlist.height[hard], core=core, cells=cells) if cells else 0.0
 
     def with_actions(self, scale: int, *, off_grid: bool = False) -> Design:
-        """The design with `scale` as its `action_scale` (0: `own_action_scale`) and `off_grid` as given."""
+        """The design with `scale` as its `action_scale` (0 selects `own_action_scale`) and the given `off_grid`."""
         scale = scale or self.own_action_scale
         if (scale, off_grid) == (self.action_scale, self.off_grid):
             return self
@@ -416,13 +415,13 @@ class Design:
 
     @functools.cached_property
     def _as_allowed(self) -> np.ndarray:
-        """Int [N]: the orientations once movable nodes are rotated as allowed."""
+        """Orientations after movable nodes are rotated as allowed, int [N]."""
         before = self.initial.orientation
         return np.where(self.initial.fixed, before, self.constraints.turned(before))
 
     @functools.cached_property
     def own_action_scale(self) -> int:
-        """The scale, 1 to 4, with which half of the movable macros and their halos span two or more actions."""
+        """The scale, 1 to 4, at which half of the movable macros with their halos span two or more actions."""
         macros, canvas = self.placing_order, self.canvas
         if not len(macros):
             return 1
@@ -435,13 +434,13 @@ class Design:
 
     @functools.cached_property
     def action_canvas(self) -> Canvas:
-        """The canvas with the grid of actions, the R rows and C columns of an episode's observations."""
+        """The canvas with the grid of actions, which has the R rows and C columns of an episode's observations."""
         scale = self.action_scale
         return dataclasses.replace(self.canvas, columns=scale * self.canvas.columns, rows=scale * self.canvas.rows)
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:
-        """int32 [T]: the movable hard macros as an episode places them: largest first, then by name."""
+        """The movable hard macros in the order of placement, largest first, then by name; int32 [T]."""
         netlist = self.netlist
         movable = netlist.hard[~self.initial.fixed[netlist.hard]].tolist()
         movable.sort(key=lambda node: (-netlist.width[node] * netlist.height[node], netlist.names[node]))

@@ -1,40 +1,30 @@
-"""A distribution of designs that environments draw from: what `placement.make_pool` takes instead of a list."""
-
-from __future__ import annotations
+"""Distributions of designs that environments draw from; `placement.make_pool` takes one instead of a list."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from placement.netlist.design import Design
 
-ENDLESS = 2**31 - 1
-"""Designs of a distribution that has no number of them: their numbers are int32."""
+ENDLESS = 2**31 - 1  # upper limit on the number of a design, which is an int32, in a distribution without a count
 
 
 class DesignBounds(NamedTuple):
-    """What no design of a distribution exceeds.
+    """Upper bounds on all designs of a distribution."""
 
-    Attributes:
-        rows, columns: gcells up and across.
-        macros: macros to place.
-        nodes: nodes of the netlist.
-        action_scale: `Design.own_action_scale`.
-    """
-
-    rows: int
+    rows: int  # rows, columns: gcells up and across
     columns: int
-    macros: int
-    nodes: int
-    action_scale: int = 4
+    macros: int  # macros to place
+    nodes: int  # nodes of the netlist
+    action_scale: int = 4  # `Design.own_action_scale`
 
 
 @runtime_checkable
 class DesignDistribution(Protocol):
-    """Designs by number, made when they are asked for; `placement.SyntheticDesigns` is one.
+    """Designs by number, made on demand; `placement.SyntheticDesigns` is one.
 
     Attributes:
-        count: how many different designs there are, numbered from 0; None: one for each number below `ENDLESS`.
+        count: number of different designs, numbered from 0; None: one for each number below `ENDLESS`.
         episodes_per_design: episodes that an environment plays with a design before it gets another.
-        bounds: of all designs.
+        bounds: upper bounds on all designs.
     """
 
     @property
@@ -47,4 +37,4 @@ class DesignDistribution(Protocol):
     def bounds(self) -> DesignBounds: ...
 
     def __getitem__(self, number: int, /) -> Design:
-        """Always the same design for a number; called by a thread of the pool."""
+        """Returns the design of a number, which is always the same; called by a thread of the pool."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-SHOWN = 10
-"""Faults of one kind that a message names."""
+SHOWN = 10  # maximum number of faults of one kind that a message lists
 Finding = tuple[str, int, Sequence[tuple[int, str]]]
-"""What is wrong, how often, and (line, name) of the first cases; line 0 where it is not known."""
+"""The fault, its number of cases, and (line, name) of the first cases; line 0 if it is unknown."""
 
 
 class DesignError(ValueError):
-    """A design cannot be used; the message names the file, the line where known, and what would be right.
+    """A design cannot be used; the message names the file, the line if known, and a valid alternative.
 
     Example:
         >>> try:
@@ -23,12 +22,12 @@ class DesignError(ValueError):
 
     @classmethod
     def at(cls, path: object, line: int, message: str) -> DesignError:
-        """An error at a place in a file: ``path:line: message``."""
+        """Makes an error at a line of a file: ``path:line: message``."""
         return cls(f"{path}:{line}: {message}")
 
 
 def listing(path: object, what: str, count: int, first: Iterable[tuple[int, str]]) -> str:
-    """``path:line: 12 WHAT: NAME, NAME (line 7), … and 2 more``: one `Finding` in a file as text."""
+    """One `Finding` in a file as text: ``path:line: 12 WHAT: NAME, NAME (line 7), … and 2 more``."""
     entries = list(first)[:SHOWN]
     place = f"{path}:{entries[0][0]}" if entries and entries[0][0] else f"{path}"
     names = [entries[0][1]] if entries else []
@@ -38,6 +37,6 @@ def listing(path: object, what: str, count: int, first: Iterable[tuple[int, str]
 
 
 def reject(path: object, findings: Sequence[Finding]) -> None:
-    """Raises DesignError if there are findings."""
+    """Raises DesignError if there are any findings."""
     if findings:
         raise DesignError("\n".join(listing(path, what, count, first) for what, count, first in findings))

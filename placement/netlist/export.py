@@ -1,10 +1,8 @@
-"""Macros' places handed back to other tools: the user's own DEF with the macros' entries changed, Tcl scripts, tables.
+"""Exports macros' positions to other tools: the user's own DEF with the macros' entries changed, Tcl scripts, tables.
 
 `FORMATS` has an entry per format, and is the place to add one (docs/how-to/add-a-format.md). The formats in the user's
-coordinates all contain the same: the lower left corner of the rotated box, and the orientation.
+coordinates all contain the same values: the lower left corner of the rotated box, and the orientation.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import functools
@@ -30,15 +28,14 @@ from placement.netlist.load import DEF_NAME, POSITIONS_NAME
 # The Tcl names of LEF/DEF's orientations in OpenROAD and ICC2, and in Innovus.
 _TCL_NAMES = {"N": "R0", "S": "R180", "FN": "MY", "FS": "MX", "W": "R90", "E": "R270", "FW": "MXR90", "FE": "MYR90"}
 _INNOVUS_NAMES = _TCL_NAMES | {"FW": "MX90", "FE": "MY90"}
-# The orientations that OpenROAD's place_macro takes.
+# The orientations that OpenROAD's place_macro accepts.
 _UPRIGHT = ("R0", "R180", "MX", "MY")
 _DEF_WORD = re.compile(rb'"[^"]*"|#[^\n]*|[^\s"]\S*')
 # The releases whose commands the scripts use; the first line of each script names them.
 _OPENROAD = "OpenROAD, a build of 2025 or later"
 _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
-TOLERANCE = 1e-6
-"""µm."""
+TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
@@ -57,47 +54,28 @@ _Halo = tuple[float, float]
 
 @dataclasses.dataclass(frozen=True)
 class MacroLocation:
-    """Where a macro is located.
+    """The position of a macro."""
 
-    Attributes:
-        name: unescaped, with `/` as the divider.
-        written_name: as the user's DEF file writes it.
-        master: the master's name, or "" if it is unknown.
-        x, y: database units, the lower left corner of the rotated box.
-        orientation: of the macro.
-        halo: database units left, below, right and above in orientation N; None: unknown.
-    """
-
-    name: str
-    written_name: str
-    master: str
-    x: int
+    name: str  # unescaped, with `/` as the divider
+    written_name: str  # as the user's DEF file writes it
+    master: str  # the master's name, or "" if it is unknown
+    x: int  # x, y: database units, the lower left corner of the rotated box
     y: int
-    orientation: Orientation
-    halo: tuple[int, ...] | None = None
+    orientation: Orientation  # the macro's orientation
+    halo: tuple[int, ...] | None = None  # database units left, below, right and above in orientation N; None: unknown
 
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """What a format is written from.
+    """The input of an export format."""
 
-    Attributes:
-        design: as it was loaded.
-        placement: of its nodes.
-        folder: of the design, with the files that it was imported from.
-        name: of the file that is written, for messages.
-        changes_only: whether `locations` leaves out macros that stay where the user's files fix them.
-        blockages: whether a script also adds the placement blockages that the user's files do not have.
-        cut_rows: whether a script also cuts the rows at the macros.
-    """
-
-    design: Design
-    placement: Placement
-    folder: Path
-    name: str = ""
-    changes_only: bool = False
-    blockages: bool = False
-    cut_rows: bool = False
+    design: Design  # the design as loaded
+    placement: Placement  # the placement of its nodes
+    folder: Path  # the design's folder, with the files that it was imported from
+    name: str = ""  # the name of the output file, for messages
+    changes_only: bool = False  # whether `locations` leaves out macros that stay where the user's files fix them
+    blockages: bool = False  # whether a script also adds the placement blockages that the user's files do not have
+    cut_rows: bool = False  # whether a script also cuts the rows at the macros
 
     @functools.cached_property
     def flat(self) -> FlatDesign:
@@ -126,7 +104,7 @@ class Export:
 
     @property
     def cut(self) -> _Halo | None:
-        """The distance from the macros at which rows are cut, x and y in µm; None: rows are left as they are."""
+        """The distance from the macros at which rows are cut, x and y in µm; None: rows are left unchanged."""
         if not self.cut_rows:
             return None
         across, up = self.design.constraints.halo.reshape(-1, 2).max(axis=0, initial=0.0).tolist()
@@ -142,24 +120,18 @@ class Export:
 
 @dataclasses.dataclass(frozen=True)
 class ExportFormat:
-    """How one format is written.
+    """The writer of a format and its properties."""
 
-    Attributes:
-        write: the content of the file.
-        changes_only: whether the format says what to change, so that fixed macros that stay are left out.
-        on_canvas: whether it contains the design on its canvas, instead of its macros in the user's coordinates.
-        options: which of `blockages` and `cut_rows` it can express.
-    """
-
-    write: Callable[[Export], str | bytes]
-    changes_only: bool = False
+    write: Callable[[Export], str | bytes]  # returns the content of the file
+    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are left out
+    # whether it contains the design on its canvas, instead of its macros in the user's coordinates
     on_canvas: bool = False
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # which of `blockages` and `cut_rows` it supports
 
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A written format: the file's bytes, gzipped if its name ends in .gz, the number of macros in it, and notes."""
+    """A written format: the file's bytes (gzipped if its name ends in .gz), the number of macros in it, and notes."""
 
     data: bytes
     macros: int
@@ -167,7 +139,7 @@ class Exported:
 
 
 def export_format(name: str) -> ExportFormat:
-    """The format of a name in `FORMATS`, or of an import path such as `my_package.formats.MINE`; else DesignError."""
+    """The format of a name in `FORMATS` or an import path such as `my_package.formats.MINE`; raises DesignError."""
     if name in FORMATS:
         return FORMATS[name]
     try:
@@ -190,19 +162,19 @@ def export_placement(
     blockages: bool = False,
     cut_rows: bool = False,
 ) -> Exported:
-    """A placement of a design, as it was loaded from its folder, in a format of `FORMATS` or of the user's own.
+    """Exports a placement of a design in a format of `FORMATS` or of the user's own.
 
     Args:
-        design: as it was loaded.
-        placement: of its macros.
-        folder: of the design.
-        form: the format, as `export_format` takes it.
-        name: of the file that will be written.
+        design: the design as loaded.
+        placement: the placement of its macros.
+        folder: the design's folder.
+        form: the format, as for `export_format`.
+        name: the name of the output file.
         blockages: whether a script also adds placement blockages: the macros with their halos, and those of the import.
         cut_rows: whether a script also cuts the rows at the macros.
 
     Raises:
-        DesignError: the format is unknown or cannot express an option, the design was not imported, or not from files
+        DesignError: the format is unknown or does not support an option, the design was not imported, or not from files
             of this format.
     """
     chosen = export_format(form)
@@ -218,12 +190,12 @@ def export_placement(
     notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
-        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as your files have them")
+        notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as in your files")
     return Exported(data, len(export.locations), tuple(notes))
 
 
 def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]:
-    """A note if macros are not on the manufacturing grid."""
+    """Returns a note if macros are not on the manufacturing grid."""
     grid = round(flat.floorplan.manufacturing_grid * flat.floorplan.units)
     corners = np.array([(place.x, place.y) for place in locations], dtype=np.int64).reshape(-1, 2)
     off = int((corners % grid != 0).any(axis=1).sum()) if grid > 1 else 0
@@ -239,9 +211,9 @@ def _boxes(flat: FlatDesign, netlist: Netlist, placement: Placement) -> np.ndarr
 
 
 def cells_beneath(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[str]:
-    """A note if macros are placed on standard cells that the user's files fix, such as tap cells.
+    """Returns a note if macros are placed on standard cells that the user's files fix, such as tap cells.
 
-    `netlist` and `placement` are as `macro_locations` takes them.
+    `netlist` and `placement` are those of `macro_locations`.
     """
     cells = np.flatnonzero((flat.netlist.kind == NodeKind.CELL) & flat.placement.fixed & flat.placement.placed)
     if not len(cells):
@@ -263,7 +235,7 @@ def cells_beneath(flat: FlatDesign, netlist: Netlist, placement: Placement) -> l
 def added_blockages(flat: FlatDesign, design: Design, placement: Placement) -> list[_Corners]:
     """The placement blockages that the user's files do not have, corners in µm in the user's coordinates.
 
-    They are each macro with its halo, turned as the macro is, where it has one, and the blockages added at the import.
+    They are the boxes of the macros with their halos, and the blockages added at the import.
     """
     netlist, core = design.netlist, flat.floorplan.core
     halo = design.constraints.turned_halo(placement.orientation)[netlist.hard]
@@ -279,14 +251,14 @@ def added_blockages(flat: FlatDesign, design: Design, placement: Placement) -> l
 def macro_locations(
     flat: FlatDesign, netlist: Netlist, placement: Placement, *, halo: np.ndarray | None = None
 ) -> list[MacroLocation]:
-    """The hard macros of a placement in the user's coordinates; of an array, each of its macros.
+    """The hard macros of a placement in the user's coordinates; an array is expanded to its macros.
 
     Args:
-        flat: the design as it was read.
+        flat: the design as read.
         netlist: the flat netlist itself, or a clustered one with the same hard macros by name.
-        placement: of `netlist`'s nodes, µm: from the user's origin if `netlist` is the flat netlist, else from the
-            lower left corner of the core.
-        halo: of `netlist`'s nodes, float64 [N, 4], left, bottom, right and top in orientation N, µm.
+        placement: positions of `netlist`'s nodes in µm, from the user's origin if `netlist` is the flat netlist, else
+            from the lower left corner of the core.
+        halo: halos of `netlist`'s nodes, float64 [N, 4], left, bottom, right and top in orientation N, µm.
 
     Raises:
         DesignError: a macro has no position, or the two netlists do not have the same macros.
@@ -329,7 +301,7 @@ def macro_locations(
 
 
 def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[MacroLocation]:
-    """The locations of macros, without those that the user's files fix in the same place: pads above all."""
+    """The locations without the macros that the user's files fix in the same place, mainly pads."""
     placement, units = flat.placement, flat.floorplan.units
     width, height = flat.netlist.sides(placement.orientation)
     fixed = flat.netlist.hard[placement.fixed[flat.netlist.hard] & placement.placed[flat.netlist.hard]]
@@ -345,13 +317,13 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
 
 
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
-    """The user's DEF file with the macros' entries changed to `FIXED` at their places, and nothing else.
+    """The user's DEF file with the macros' entries changed to `FIXED` at their positions, and nothing else.
 
-    A macro whose halo is not that of the file gets a `HALO`. Macros are added to a file that has none of them, as a
-    floorplan beside another netlist.
+    A macro whose halo differs from the file's gets a `HALO`. If the file contains none of the macros, as a floorplan
+    beside another netlist, they are added.
 
     Raises:
-        DesignError: a macro is no component of the file, but others are.
+        DesignError: some of the macros are components of the file and others are not.
     """
     index = {name: component for component, name in enumerate(file.components.written_names)}
     missing = [location.written_name for location in locations if location.written_name not in index]
@@ -376,7 +348,7 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
 
 
 def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
-    """A DEF file with further components, in its section of them, or in one before what follows that section."""
+    """A DEF file with further components, in its COMPONENTS section or in one added before the later sections."""
     lines = "".join(f"- {place.written_name} {place.master} + {_fixed(place)} ;\n" for place in locations).encode()
     head = _COMPONENTS.search(data)
     if head is None:
@@ -389,7 +361,7 @@ def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
 
 
 def _fixed(location: MacroLocation) -> str:
-    """A component's placement, and its halo where it is to be written."""
+    """The placement of a component, and its halo if it is written."""
     halo = " + HALO {} {} {} {}".format(*location.halo) if location.halo and any(location.halo) else ""
     return f"FIXED ( {location.x} {location.y} ) {location.orientation.name}{halo}"
 
@@ -402,28 +374,28 @@ def _without_halo(entry: bytes) -> bytes:
     words = _words(entry)
     for at, (word, follower) in enumerate(itertools.pairwise(words)):
         if word[0] == b"+" and follower[0].upper() == b"HALO":
-            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # of its four numbers
+            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # The entry ends after the halo's four numbers.
             return entry[: word.start()] + entry[words[last].end() :].lstrip(b" ")
     return entry
 
 
 def _placed_entry(entry: bytes, location: MacroLocation) -> bytes:
-    """A component's entry with its placement replaced, or one added behind its master."""
+    """A component's entry with its placement replaced, or appended after its master."""
     fixed, words = _fixed(location).encode(), _words(entry)
     written = [word[0].upper() for word in words]
     for at, (word, follower) in enumerate(itertools.pairwise(written)):
         if word == b"+" and follower in _PLACINGS:
             last = at + 1
-            if written[at + 2] == b"(":  # UNPLACED may have a point, too
+            if written[at + 2] == b"(":  # UNPLACED may have a point, too.
                 last = written.index(b")", at)
-                last += written[last + 1] in _ORIENTATIONS  # N may be left out
+                last += written[last + 1] in _ORIENTATIONS  # The orientation N may be omitted.
             return entry[: words[at + 1].start()] + fixed + entry[words[last].end() :]
-    behind = words[2].end()  # the third word of `- name master`
+    behind = words[2].end()  # This is the third word of `- name master`.
     return entry[:behind] + b" + " + fixed + entry[behind:]
 
 
 def bookshelf_pl(text: str, locations: Sequence[MacroLocation], units: float) -> str:
-    """The user's `.pl` file with the macros' lines changed, and nothing else; macros that it lacks are appended."""
+    """The user's `.pl` file with the macros' lines changed, and nothing else; macros not in it are appended."""
     place_of = {place.name: place for place in locations}
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -447,10 +419,10 @@ def openroad_tcl(
     blockages: Sequence[_Corners] = (),
     cut: _Halo | None = None,
 ) -> str:
-    """A script for OpenROAD: `place_macro`, or for macros rotated by 90° the database's own calls.
+    """A script for OpenROAD: `place_macro`, or the database's own calls for macros rotated by 90°.
 
-    It first removes the macros' present places: OpenROAD neither moves a macro whose place is firm or locked, nor
-    places one on another that is placed (messages ODB-0359, ODB-0360 and MPL-0041).
+    It first unplaces the macros: OpenROAD neither moves a macro whose status is firm or locked, nor places one on
+    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041).
     """
     names = [tcl_word(place.written_name) for place in locations]
     lines = [f"[[ord::get_db_block] findInst {name}] setPlacementStatus NONE" for name in names]
@@ -479,7 +451,7 @@ def innovus_tcl(
     blockages: Sequence[_Corners] = (),
     cut: _Halo | None = None,
 ) -> str:
-    """A script for Innovus: `placeInstance`."""
+    """A script for Innovus, which uses `placeInstance`."""
     lines = [
         f"placeInstance {tcl_word(place.name)} {_microns(place.x, units)} {_microns(place.y, units)} "
         f"{_INNOVUS_NAMES[place.orientation.name]} -fixed"
@@ -491,7 +463,7 @@ def innovus_tcl(
 
 
 def icc2_tcl(locations: Sequence[MacroLocation], units: float, *, blockages: Sequence[_Corners] = ()) -> str:
-    """A script for ICC2: `set_cell_location`."""
+    """A script for ICC2, which uses `set_cell_location`."""
     lines = [
         f"set_cell_location -coordinates {{{_microns(place.x, units)} {_microns(place.y, units)}}} "
         f"-orientation {_TCL_NAMES[place.orientation.name]} -fixed [get_cells {tcl_word(place.name)}]"
@@ -505,7 +477,7 @@ def icc2_tcl(locations: Sequence[MacroLocation], units: float, *, blockages: Seq
 
 
 def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
-    """A table: name, master, x, y (µm, lower left corner), orientation."""
+    """A table with the columns name, master, x, y (µm, lower left corner) and orientation."""
     rows = (
         (place.name, place.master, _microns(place.x, units), _microns(place.y, units), place.orientation.name)
         for place in locations
@@ -514,7 +486,7 @@ def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
 
 
 def _microns(value: int, units: float) -> str:
-    """Database units as µm, without rounding."""
+    """Converts database units to µm without rounding."""
     return _plain(float(value / units))
 
 
@@ -534,7 +506,7 @@ def _plain(value: float) -> str:
 
 
 def _script(written_for: str, lines: Iterable[str]) -> str:
-    """The lines of a script, below one that names the tool that it was written for."""
+    """The lines of a script, below a line that names the tool that it was written for."""
     return "".join(f"{line}\n" for line in (f"# Written for {written_for}.", *lines))
 
 
@@ -544,7 +516,7 @@ def _bookshelf(export: Export) -> str:
 
 
 def _script_by(write: Callable[..., str], *options: str) -> ExportFormat:
-    """The format of a script that `write` makes, which can express the options."""
+    """The format of a script that `write` makes and that supports the options."""
 
     def text(export: Export) -> str:
         cut = {"cut": export.cut} if "cut_rows" in options else {}

@@ -1,14 +1,12 @@
-"""Where hard macros must not be placed, and whether constraints can be met at all, checked before anything starts.
+"""Finds where hard macros must not be placed, and whether constraints can be met, before a run starts.
 
-Every rule about areas takes one form: rectangles, and the hard macros that keep off each. Blockages and the
-surroundings of ports hold for all macros; what a region leaves free of the canvas, for its members; an exclusive
-region, for all others. A rejected set of constraints certainly has no legal placement; an accepted one may have none.
+Every rule about areas has one form: rectangles, and the hard macros that keep out of each. Blockages and the
+surroundings of ports apply to all macros, the canvas outside a region to its members, and an exclusive region to all
+others. A rejected set of constraints certainly has no legal placement; an accepted one may have none.
 
-Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets of rectangles, I members of the sets,
-X, Y places tried on an axis, F fixed hard macros. Lengths are in µm.
+Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets of rectangles, I members of the sets, X,
+Y positions tried on an axis, F fixed hard macros. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import enum
@@ -23,8 +21,7 @@ from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
 
-TOLERANCE = LEAST
-"""µm: lengths that differ by a rounding error are equal, as in the engine."""
+TOLERANCE = LEAST  # µm; lengths that differ by less, from rounding, are equal, as in the engine
 MOST_NAMED = 10
 
 
@@ -37,24 +34,16 @@ class KeepOutKind(enum.IntEnum):
 
 
 class KeepOuts(NamedTuple):
-    """Where hard macros must not be placed.
+    """The areas where hard macros must not be placed."""
 
-    Attributes:
-        rectangles: float64 [K, 4].
-        kind: int8 [K], `KeepOutKind` values.
-        set_of: int32 [N], the set that a hard macro keeps off; -1 for other nodes.
-        set_start: int32 [S+1].
-        items: int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`.
-    """
-
-    rectangles: np.ndarray
-    kind: np.ndarray
-    set_of: np.ndarray
-    set_start: np.ndarray
-    items: np.ndarray
+    rectangles: np.ndarray  # float64 [K, 4]
+    kind: np.ndarray  # int8 [K], `KeepOutKind` values
+    set_of: np.ndarray  # int32 [N], the set of rectangles that a hard macro keeps out of; -1 for other nodes
+    set_start: np.ndarray  # int32 [S+1]
+    items: np.ndarray  # int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`
 
     def of(self, node: int) -> np.ndarray:
-        """int32 [·]: the rectangles that a hard macro keeps off."""
+        """The rectangles that a hard macro keeps out of, int32 [·]."""
         index = int(self.set_of[node])
         return self.items[self.set_start[index] : self.set_start[index + 1]]
 
@@ -64,13 +53,13 @@ _CHECKED: weakref.WeakKeyDictionary[Design, tuple[str, ...]] = weakref.WeakKeyDi
 
 
 def keep_outs(design: Design) -> KeepOuts:
-    """Where a design's hard macros must not be placed; cached for as long as `design` lives."""
+    """The areas where a design's hard macros must not be placed; cached for as long as `design` lives."""
     found = _KEEP_OUTS.get(design)
     return _KEEP_OUTS.setdefault(design, _keep_outs(design)) if found is None else found
 
 
 def port_surroundings(design: Design) -> np.ndarray:
-    """float64 [·, 4]: what the ports' keep-out covers, squares that touch in a line merged."""
+    """The squares that the ports' keep-out covers, float64 [·, 4]; squares that touch in a line are merged."""
     reach = design.constraints.port_keepout
     if reach <= 0:
         return np.zeros((0, 4))
@@ -85,7 +74,7 @@ def _keep_outs(design: Design) -> KeepOuts:
     groups = [(clipped(constraints.blockages, canvas.width, canvas.height), KeepOutKind.BLOCKAGE)]
     groups.append((port_surroundings(design), KeepOutKind.PORT))
     for_all = list(range(sum(len(rectangles) for rectangles, _ in groups)))
-    members: list[tuple[set[int], list[int], list[int]]] = []  # nodes, what they keep off, what others keep off
+    members: list[tuple[set[int], list[int], list[int]]] = []  # nodes, their rectangles, and those for other nodes
     for region in constraints.regions:
         outside = complement(region.rectangles, canvas.width, canvas.height)
         inside = region.rectangles if region.is_exclusive else np.zeros((0, 4))
@@ -110,19 +99,19 @@ def _keep_outs(design: Design) -> KeepOuts:
 
 
 def ready(design: Design) -> Design:
-    """As `turned_design`, for training, search and legalising; raises DesignError as `check_constraints`."""
+    """Checks the constraints (`check_constraints`) and returns `turned_design`, before a run starts."""
     check_constraints(design)
     return turned_design(design)
 
 
 def turned_design(design: Design) -> Design:
-    """The design with its movable macros in allowed orientations; itself if they all are."""
+    """The design with its movable macros in allowed orientations; the same object if they all are."""
     turned = turned_as_allowed(design, design.initial)
     return design if turned is design.initial else dataclasses.replace(design, initial=turned)
 
 
 def turned_as_allowed(design: Design, placement: Placement) -> Placement:
-    """The placement with movable hard macros in allowed orientations; itself if they all are.
+    """The placement with movable hard macros in allowed orientations; the same object if they all are.
 
     A macro that must be rotated keeps its centre, and its sides if possible.
     """
@@ -137,11 +126,11 @@ def check_constraints(design: Design) -> tuple[str, ...]:
     """Rejects constraints that cannot be met.
 
     Returns:
-        What fixed macros violate, one sentence each: they stay where they are.
+        The violations of fixed macros, which stay in place, one sentence each.
 
     Raises:
-        DesignError: a macro has no place in any allowed orientation, given the fixed macros; the macros of a region, or
-            all macros, need more area with their halos than there is. Names the macros.
+        DesignError: a macro has no legal position in any allowed orientation, given the fixed macros; the macros of a
+            region, or all macros, need more area with their halos than there is. The message names the macros.
     """
     if not design.constraints.any:
         return ()
@@ -165,7 +154,7 @@ def _named(design: Design, nodes: list[int]) -> str:
 
 
 def _check_areas(design: Design) -> None:
-    """Compares areas: boxes grown by their halos are disjoint, and exceed their area by at most the largest halo."""
+    """Compares areas: boxes grown by their halos are disjoint and exceed their area by at most the largest halo."""
     constraints, canvas, hard = design.constraints, design.canvas, design.netlist.hard.tolist()
     for region in constraints.regions:
         members = [node for node in region.nodes.tolist() if not design.initial.fixed[node]]
@@ -208,7 +197,7 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
 
 
 def _without_place(design: Design) -> list[int]:
-    """The movable macros that have no place; equal macros share one answer."""
+    """The movable macros that have no legal position; equal macros are tested once."""
     constraints, netlist, kept = design.constraints, design.netlist, keep_outs(design)
     has_place: dict[tuple[float | tuple[bool, tuple[float, ...], SnapGrid], ...], bool] = {}
     turned_halo = [constraints.turned_halo(np.full(netlist.num_nodes, turned)) for turned in range(8)]
@@ -230,14 +219,14 @@ def _without_place(design: Design) -> list[int]:
 
 
 def _has_place(design: Design, node: int, swapped: bool, halo: tuple[float, ...], grid: SnapGrid) -> bool:
-    """Whether any lower left corner is free: if one is, so is one that cannot move further left or down.
+    """Whether any lower left corner is free; if one is, so is one that cannot move further left or down.
 
-    `halo`: left, bottom, right and top as the macro is turned.
+    `halo` has left, bottom, right and top of the rotated macro.
     """
     netlist, canvas = design.netlist, design.canvas
     size = np.array([netlist.width[node], netlist.height[node]])
     size = size[::-1] if swapped else size
-    # Lower left corners strictly inside these rectangles are taken.
+    # Lower left corners strictly inside these rectangles are illegal.
     kept = keep_outs(design)
     taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, np.array(halo))))
     taken = taken - np.concatenate((size, np.zeros(2)))
@@ -267,22 +256,22 @@ def _fixed_macros(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 
 
 def _needed_by_halos(centre: np.ndarray, halo: np.ndarray) -> np.ndarray:
-    """µm that the halos (float64 [F, 4]) of every two macros need between them on each axis, float64 [F, F, 2]."""
+    """Distance that the halos (float64 [F, 4]) of every two macros require on each axis, float64 [F, F, 2], in µm."""
     low, high = halo[:, :2], halo[:, 2:]
     return np.where(centre[:, None] <= centre, high[:, None] + low, low[:, None] + high)
 
 
 def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
-    """The area that fixed hard macros take from a macro with a halo (four sides, float64 [4]), float64 [K, 4]."""
+    """The rectangles that fixed hard macros block for a macro with a halo (four sides, float64 [4]), float64 [K, 4]."""
     _, centre, half, own = _fixed_macros(design)
-    gap = own + np.roll(halo, 2)  # of opposite sides
+    gap = own + np.roll(halo, 2)  # The halos of opposite sides are added.
     reach = np.tile(half, 2) + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
     boxes = np.tile(centre, 2) + reach * (-1, -1, 1, 1)
     return boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
 
 
 def _too_close(design: Design) -> list[str]:
-    """A notice if fixed macros are closer to each other than their halos allow."""
+    """Returns a notice if fixed macros are closer to each other than their halos allow."""
     fixed, centre, half, halo = _fixed_macros(design)
     gap = _needed_by_halos(centre, halo)
     reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
@@ -291,7 +280,7 @@ def _too_close(design: Design) -> list[str]:
 
 
 def _first_pair(design: Design, fixed: np.ndarray, wrong: np.ndarray, text: str) -> list[str]:
-    """A notice, `text` with two names, on the first pair of macros (int32 [F]) that is wrong (bool [F, F]), if any."""
+    """A notice, `text` with two names, on the first violating pair of macros (int32 [F], pairs bool [F, F]), if any."""
     pairs = np.argwhere(np.triu(wrong, 1))
     if not len(pairs):
         return []
@@ -300,13 +289,13 @@ def _first_pair(design: Design, fixed: np.ndarray, wrong: np.ndarray, text: str)
 
 
 def _too_narrow(design: Design) -> list[str]:
-    """A notice if gaps between fixed macros are narrower than a channel."""
+    """Returns a notice if gaps between fixed macros are narrower than a channel."""
     if not design.constraints.has_channels:
         return []
     fixed, centre, half, halo = _fixed_macros(design)
     gap = np.abs(centre[:, None] - centre) - (half[:, None] + half)
     pitches = np.array(design.constraints.coarsest_pitch)
-    slack = np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # as in native/cost/legality.hpp
+    slack = np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # This matches native/cost/legality.hpp.
     needed = _needed_by_halos(centre, halo) + slack
     faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
     narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
@@ -315,7 +304,7 @@ def _too_narrow(design: Design) -> list[str]:
 
 
 def _violated_by_fixed(design: Design) -> list[str]:
-    """What fixed macros violate, apart from distances between macros."""
+    """The violations of fixed macros, apart from distances between macros."""
     initial, netlist, constraints = design.initial, design.netlist, design.constraints
     kept, found = keep_outs(design), []
     fixed, *_ = _fixed_macros(design)

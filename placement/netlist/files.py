@@ -1,6 +1,4 @@
-"""Reading and writing whole files: plain or gzipped input with its checksum, and writes that happen wholly or not."""
-
-from __future__ import annotations
+"""Reading and writing whole files: plain or gzipped input with its checksum, and atomic writes."""
 
 import csv
 import dataclasses
@@ -22,13 +20,13 @@ import numpy as np
 from placement.netlist.errors import DesignError
 
 _DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
-"""What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
+"""Exceptions that NumPy and zipfile raise for a file that is damaged or not an `.npz` file."""
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclasses.dataclass(frozen=True)
 class SourceFile:
-    """Where something came from: the file's name without its folder, and the SHA-256 of its unpacked bytes."""
+    """The source of some data: the file's name without its folder, and the SHA-256 of its unpacked bytes."""
 
     name: str
     sha256: str
@@ -49,7 +47,7 @@ def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, SourceFile]:
-    """A file's unpacked bytes and where they came from; raises DesignError if it cannot be read."""
+    """A file's unpacked bytes and their source; raises DesignError if it cannot be read."""
     data = unpacked_bytes(path)
     return data, SourceFile(name=Path(path).name, sha256=hashlib.sha256(data).hexdigest())
 
@@ -83,10 +81,10 @@ def finite(text: str) -> float | None:
 
 
 def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Writes `data` to `path` entirely or not at all: under a temporary name beside it, then renamed.
+    """Writes `data` to `path` entirely or not at all, by renaming a temporary file beside it.
 
     Raises:
-        OSError: the folder does not exist or cannot be written; `path` is then as it was before.
+        OSError: the folder does not exist or cannot be written; `path` is then unchanged.
     """
     target = Path(path)
     content = data.encode("utf-8") if isinstance(data, str) else data
@@ -105,7 +103,7 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes arrays by their names, compressed, entirely or not at all, without pickled objects; raises OSError."""
+    """Writes named arrays, compressed, entirely or not at all, without pickled objects; raises OSError."""
     data = io.BytesIO()
     np.savez_compressed(data, **arrays)
     write_whole(path, data.getvalue())
@@ -114,7 +112,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) ->
 def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
     """The arrays of an `.npz` file that contains `what`; raises DesignError if it cannot be read or is damaged."""
     try:
-        # Read whole first: np.load leaves a file open if it rejects it.
+        # The file is read whole first, since np.load leaves it open if it rejects it.
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except OSError as error:
@@ -124,7 +122,7 @@ def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
 
 
 def packed(name: str, data: str | bytes, *, level: int = 6) -> bytes:
-    """The bytes of a file called `name`: gzipped if that ends in .gz, without a time, so that equal files are equal."""
+    """The bytes of a file called `name`, gzipped without a timestamp if it ends in .gz, so that they repeat."""
     content = data.encode("utf-8") if isinstance(data, str) else data
     return gzip.compress(content, level, mtime=0) if name.endswith(".gz") else content
 
@@ -132,7 +130,7 @@ def packed(name: str, data: str | bytes, *, level: int = 6) -> bytes:
 def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
     """Raises DesignError if files cannot be written to the folder that the setting `key` names; writes nothing.
 
-    The folder need not exist: whoever writes creates it, with its parents.
+    The folder need not exist; the writer creates it with its parents.
     """
     path = Path(folder)
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
@@ -146,7 +144,7 @@ def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
     """
     path, rejected = Path(file), f"{key}={file}: cannot be written"
     if os.path.isdir(path):
-        raise DesignError(f"{rejected}: a folder is there, where a file is to be")
+        raise DesignError(f"{rejected}: is a folder, but must be a file")
     if not os.path.lexists(path.parent):
         raise DesignError(f"{rejected}: there is no folder {path.parent}")
     _check_takes_files(path.parent, rejected)
@@ -154,22 +152,22 @@ def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
 
 def _check_takes_files(folder: Path, rejected: str) -> None:
     if not os.path.isdir(folder):
-        raise DesignError(f"{rejected}: {folder} is a file, where a folder is to be")
+        raise DesignError(f"{rejected}: {folder} is a file, but must be a folder")
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise DesignError(f"{rejected}: {folder} takes no files ({error.strerror or error})") from None
+        raise DesignError(f"{rejected}: {folder} is not writable ({error.strerror or error})") from None
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Rows as the text of a CSV file, a line each."""
+    """Rows as the text of a CSV file, one line each."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
 def umask() -> int:
-    """The process's file mode mask; the only way to read it is to set it."""
+    """The process's file mode mask, which can be read only by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

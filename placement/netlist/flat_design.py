@@ -1,4 +1,4 @@
-"""A design before clustering: every standard cell and the floorplan around it, and the `.npz` file that keeps both.
+"""A design before clustering, with every standard cell and the floorplan around it, and the `.npz` file that stores it.
 
 Axis legend: N nodes (hard macros, ports and standard cells, in file order), M macros of an array, in rows from its
 lower left corner. Lengths in µm.
@@ -25,7 +25,7 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 
 FLAT_NAME = "flat.npz"
 STRAYED = 1.5
-"""Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
+"""Database units by which a macro of an array may deviate from its position, since corners and sides are rounded."""
 _FORMAT_VERSION = 1
 
 
@@ -33,23 +33,16 @@ _FORMAT_VERSION = 1
 class MacroArray:
     """Macros of one size that are placed, mirrored and rotated as one node of the netlist.
 
-    Attributes:
-        node: the node of the flat netlist that represents them.
-        names: M unescaped names.
-        written_names: the same names as the user's DEF file writes them.
-        width, height: µm, of each macro in orientation N.
-        dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N.
-
     Raises:
         DesignError: there are fewer than two macros, or a length is wrong.
     """
 
-    node: int
-    names: tuple[str, ...]
-    written_names: tuple[str, ...]
-    width: float
+    node: int  # the node of the flat netlist that represents them
+    names: tuple[str, ...]  # M unescaped names
+    written_names: tuple[str, ...]  # M names as the user's DEF file writes them
+    width: float  # width, height: µm, of each macro in orientation N
     height: float
-    dx: np.ndarray
+    dx: np.ndarray  # dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N
     dy: np.ndarray
 
     def __post_init__(self) -> None:
@@ -64,12 +57,12 @@ class MacroArray:
             )
 
     def members_at(self, x: float, y: float, orientation: int) -> tuple[np.ndarray, np.ndarray]:
-        """float64 [M] each: the macros' centres if the array's centre is (x, y); all have its orientation."""
+        """The macros' centres if the array's centre is (x, y), float64 [M] each; all have its orientation."""
         turn = TURN[orientation]
         return x + turn[0] * self.dx + turn[1] * self.dy, y + turn[2] * self.dx + turn[3] * self.dy
 
     def corners_at(self, x: float, y: float, orientation: int) -> np.ndarray:
-        """float64 [M, 4, 2]: the corners of the macros' boxes if the array's centre is (x, y)."""
+        """The corners of the macros' boxes if the array's centre is (x, y), float64 [M, 4, 2]."""
         centres = np.stack(self.members_at(x, y, orientation), axis=1)
         half = np.array([self.width, self.height]) / 2
         half = half[::-1] if Orientation(orientation).swaps_sides else half
@@ -78,13 +71,13 @@ class MacroArray:
     def place_of(
         self, x: np.ndarray, y: np.ndarray, orientation: np.ndarray, *, tolerance: float
     ) -> tuple[float, float, Orientation] | None:
-        """Where the array is located, from the places of its macros; None if these do not form the array.
+        """The position of the array, from the positions of its macros; None if these do not form the array.
 
         Args:
             x: float64 [M], µm, the macros' centres.
             y: float64 [M], µm.
             orientation: int [M].
-            tolerance: µm by which a macro may be off its place, on each axis.
+            tolerance: µm by which a macro may deviate from its position on each axis.
         """
         turn = TURN[orientation[0]]
         centre_x = x - turn[0] * self.dx - turn[1] * self.dy
@@ -102,34 +95,23 @@ class FlatDesign:
 
     Unlike in a clustered netlist, a standard cell has one pin for each net that it is on, each with its own offset.
 
-    Attributes:
-        name: the design's name.
-        netlist: hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and
-            have `/` as the divider.
-        placement: µm from the same origin as `floorplan`; all ports are placed.
-        floorplan: die, rows, tracks, constraints.
-        technology: layers and masters; empty without LEF files.
-        master: int32 [N], the index of each node's master in `master_names`; -1 for ports.
-        master_names: the masters' names.
-        written_names: node → its name as the user's DEF file writes it, where that differs.
-        sources: the files that the design was read from.
-        notices: what was unusual, assumed or derived while reading, one sentence each.
-        arrays: hard macros that represent several of the files' macros; their master is that of each of these.
-
     Raises:
         DesignError: a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
     """
 
-    name: str
+    name: str  # the design's name
+    # hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and have `/` as the
+    # divider.
     netlist: Netlist
-    placement: Placement
-    floorplan: Floorplan
-    technology: Technology
-    master: np.ndarray
-    master_names: tuple[str, ...]
-    written_names: dict[int, str]
-    sources: tuple[SourceFile, ...] = ()
-    notices: tuple[str, ...] = ()
+    placement: Placement  # µm from the same origin as `floorplan`; all ports are placed
+    floorplan: Floorplan  # die, rows, tracks, constraints
+    technology: Technology  # layers and masters; empty without LEF files
+    master: np.ndarray  # int32 [N], the index of each node's master in `master_names`; -1 for ports
+    master_names: tuple[str, ...]  # the masters' names
+    written_names: dict[int, str]  # node → its name as the user's DEF file writes it, where that differs
+    sources: tuple[SourceFile, ...] = ()  # the files that the design was read from
+    notices: tuple[str, ...] = ()  # unusual, assumed or derived facts found while reading, one sentence each
+    # hard macros that represent several macros of the files, whose common master they have
     arrays: tuple[MacroArray, ...] = ()
 
     def __post_init__(self) -> None:
@@ -144,23 +126,23 @@ class FlatDesign:
             raise DesignError(f"port {self.netlist.names[ports[~self.placement.placed[ports]][0]]!r} has no position")
         wrong = {array.node for array in self.arrays} - set(self.netlist.hard.tolist())
         if wrong:
-            raise DesignError(f"node number {min(wrong)} represents an array but is no hard macro")
+            raise DesignError(f"node number {min(wrong)} represents an array but is not a hard macro")
 
     @functools.cached_property
     def cells(self) -> np.ndarray:
-        """int32 [·]: the standard cells, in file order."""
+        """The standard cells in file order, int32 [·]."""
         return self.netlist.indices(NodeKind.CELL)
 
     @functools.cached_property
     def pads(self) -> np.ndarray:
-        """int32 [·]: the hard macros of the pad ring, in file order."""
+        """The hard macros of the pad ring in file order, int32 [·]."""
         masters = self.technology.masters
         is_pad = np.array([name in masters and masters[name].is_pad for name in self.master_names] + [False])
         hard = self.netlist.hard
         return hard[is_pad[self.master[hard]]]
 
     def freed(self) -> FlatDesign:
-        """The same design, its macros movable; ports, cells and pads that are fixed stay fixed."""
+        """The same design with movable macros; fixed ports, cells and pads stay fixed."""
         fixed = self.placement.fixed & (self.netlist.kind != NodeKind.HARD)
         fixed[self.pads] = True
         return dataclasses.replace(self, placement=dataclasses.replace(self.placement, fixed=fixed))
@@ -173,7 +155,7 @@ class FlatDesign:
 def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     """Writes a flat design, entirely or not at all, without pickled objects.
 
-    The masters' pins and the shapes of standard cells are left out: the netlist has the offsets of its pins.
+    The masters' pins and the shapes of standard cells are left out, since the netlist has the offsets of its pins.
 
     Raises:
         DesignError: a name contains a line break.
@@ -182,7 +164,7 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     netlist, plan = design.netlist, design.floorplan
     broken = next((name for name in netlist.names if "\n" in name), None)
     if broken is not None:
-        raise DesignError(f"node {broken!r}: a name must not hold a line break")
+        raise DesignError(f"node {broken!r}: a name must not contain a line break")
     arrays: dict[str, np.ndarray] = {
         "names": _bytes("\n".join(netlist.names)),
         "header": _bytes(json.dumps(_header(design), default=lambda direction: direction.value)),
@@ -197,7 +179,7 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
 
 
 def require_flat(folder: str | os.PathLike[str]) -> Path:
-    """The file of the flat design in a design's folder; raises DesignError if there is none."""
+    """Returns the file of the flat design in a design's folder; raises DesignError if there is none."""
     path = Path(folder) / FLAT_NAME
     if not path.is_file():
         raise DesignError(
@@ -214,7 +196,7 @@ def flat_or_none(folder: str | os.PathLike[str]) -> FlatDesign | None:
 
 
 def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
-    """The flat design in a file that `write_flat` wrote, or in a design's folder.
+    """Reads a flat design from a file that `write_flat` wrote, or from a design's folder.
 
     Raises:
         DesignError: there is no such file, it cannot be read or is not a flat design.
@@ -243,7 +225,7 @@ def _values(one: Any) -> list[Any]:
 
 
 def _header(design: FlatDesign) -> dict[str, Any]:
-    """What is no array of numbers, as JSON values."""
+    """The fields that are not arrays of numbers, as JSON values."""
     plan, technology = design.floorplan, design.technology
     return {
         "form": _FORMAT_VERSION,
@@ -270,7 +252,7 @@ def _header(design: FlatDesign) -> dict[str, Any]:
 
 
 def _layer(layer: RoutingLayer) -> list[Any]:
-    """All but its number, which is its place in the list."""
+    """All fields of a layer except its number, which is its index in the list."""
     return [value for field, value in vars(layer).items() if field != "number"]
 
 

@@ -1,31 +1,26 @@
-"""Checks for what is probably a mistake in a flat design that was read without error.
+"""Checks for probable mistakes in a flat design that was read without error.
 
 Axis legend: H hard macros, K rectangles. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.geometry import clipped, grown, union_area
 
-TALL = 4.0
-"""Row heights above which a standard cell is reported: tall cells of libraries take two or three."""
-COVERED = 0.9
-"""Rows that cover less of their box than this share are reported."""
-MARGIN = 0.01
-"""Ports further beyond the die than this share of its longer side are reported: shapes may reach over its edge."""
+TALL = 4.0  # maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three
+COVERED = 0.9  # minimum fraction of their bounding box that rows cover; less is reported
+MARGIN = 0.01  # tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
-    """Notices of cells as large as macros, pins without shapes, ports and fixed macros in unusual places, few rows."""
+    """Notices of cells as large as macros, pins without shapes, misplaced ports and fixed macros, and missing rows."""
     checks = (tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
     return tuple(notice for check in checks if (notice := check(design)))
 
 
 def tall_cells(design: FlatDesign) -> str:
-    """Reports standard cells that are too high to be any; empty if there are none."""
+    """Reports nodes that are too high for standard cells; empty if there are none."""
     row = design.floorplan.rows.row_height
     cells = design.cells[design.netlist.height[design.cells] > TALL * row] if row else design.cells[:0]
     if not len(cells):
@@ -34,7 +29,7 @@ def tall_cells(design: FlatDesign) -> str:
     master = design.technology.masters[masters[0]]
     return (
         f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {master.name!r} "
-        f"of {master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
+        f"of {master.width:g} × {master.height:g} µm): set CLASS BLOCK in the LEF of those that are macros"
     )
 
 
@@ -48,7 +43,7 @@ def _without_shapes(design: FlatDesign) -> str:
     ]
     if not pins:
         return ""
-    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are taken to sit in the middle"
+    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are assumed to be in the middle"
 
 
 def _beyond_die(design: FlatDesign) -> str:
@@ -59,19 +54,17 @@ def _beyond_die(design: FlatDesign) -> str:
     if not beyond.any():
         return ""
     first = design.netlist.names[ports[beyond][0]]
-    return (
-        f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they stay where the file has them"
-    )
+    return f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they keep their positions"
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
-    """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
+    """The boxes of nodes relative to the core's lower left corner, float64 [H, 4]."""
     core = design.floorplan.core
     return design.netlist.boxes(design.placement, nodes) - np.array([core.x_low, core.y_low] * 2)
 
 
 def _fixed(design: FlatDesign) -> np.ndarray:
-    """int32 [H]: the fixed macros."""
+    """The fixed macros, int32 [H]."""
     placement, hard = design.placement, design.netlist.hard
     return hard[placement.fixed[hard] & placement.placed[hard]]
 
@@ -84,7 +77,7 @@ def _overlapping(design: FlatDesign) -> str:
     if not len(pairs):
         return ""
     one, other = (names[node] for node in fixed[pairs[0]].tolist())
-    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay"
+    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay in place"
 
 
 def _beyond_core(design: FlatDesign) -> str:
@@ -94,11 +87,11 @@ def _beyond_core(design: FlatDesign) -> str:
     if not len(beyond):
         return ""
     first = design.netlist.names[beyond[0]]
-    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay"
+    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay in place"
 
 
 def _without_rows(design: FlatDesign) -> str:
-    """Reports rows that leave much of the core free, beside placed macros and blockages."""
+    """Reports rows that leave much of the core uncovered, apart from placed macros and blockages."""
     plan, netlist = design.floorplan, design.netlist
     if not len(plan.rows):
         return ""
@@ -117,6 +110,6 @@ def _without_rows(design: FlatDesign) -> str:
     if share >= COVERED:
         return ""
     return (
-        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may be "
-        "placed on the rest, too, unless --blockage keeps them off"
+        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may also "
+        "be placed on the rest, unless --blockage excludes it"
     )

@@ -1,8 +1,8 @@
 """The floorplan of a flat design: die, rows, tracks, blockages, regions and halos; ports spread on its edges.
 
 Axis legend: W rows, K rectangles, each (x_low, y_low, x_high, y_high), G nodes of a region, H nodes with a halo, D
-ports. Lengths are in µm and measured from the origin of the user's own files, so that nothing is shifted when a
-placement is exported; a clustered design's canvas begins at the lower left corner of `Floorplan.core`.
+ports. Lengths are in µm and measured from the origin of the user's own files, so that an export shifts nothing; a
+clustered design's canvas begins at the lower left corner of `Floorplan.core`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,14 @@ from placement.netlist.geometry import Rectangle, frozen
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of standard cells; all arrays are read-only.
+    """Rows of standard cells; all arrays are read-only."""
 
-    Attributes:
-        x, y: float64 [W], µm, lower left corners.
-        width, height: float64 [W], µm.
-        site_width: float64 [W], µm; cells begin at whole numbers of sites.
-        orientation: int8 [W], `Orientation` values, of a cell that is not mirrored in its row.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [W], µm, lower left corners
     y: np.ndarray
-    width: np.ndarray
+    width: np.ndarray  # width, height: float64 [W], µm
     height: np.ndarray
-    site_width: np.ndarray
-    orientation: np.ndarray
+    site_width: np.ndarray  # float64 [W], µm; cells begin at whole numbers of sites
+    orientation: np.ndarray  # int8 [W], `Orientation` values of a cell that is not mirrored in its row
 
     def __post_init__(self) -> None:
         for field in ("x", "y", "width", "height", "site_width"):
@@ -59,7 +52,7 @@ class Rows:
 
     @property
     def row_height(self) -> float:
-        """µm, the commonest height; 0 without rows."""
+        """The most frequent row height in µm; 0 without rows."""
         if not len(self):
             return 0.0
         heights, counts = np.unique(self.height, return_counts=True)
@@ -90,21 +83,14 @@ class Tracks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Blockage:
-    """An area that is taken.
+    """A blocked area."""
 
-    Attributes:
-        rectangles: float64 [K, 4], µm, disjoint within one polygon.
-        layer: the routing layer that it blocks; "" if it blocks placement.
-        is_soft: whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT).
-        density: the largest share that cells may cover (DEF PARTIAL); None: no cells at all.
-        node: the netlist node that it belongs to; -1: none.
-    """
-
-    rectangles: np.ndarray
-    layer: str = ""
+    rectangles: np.ndarray  # float64 [K, 4], µm, disjoint within one polygon
+    layer: str = ""  # the routing layer that it blocks; "" if it blocks placement
+    # whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT)
     is_soft: bool = False
-    density: float | None = None
-    node: int = -1
+    density: float | None = None  # the maximum fraction that cells may cover (DEF PARTIAL); None: no cells at all
+    node: int = -1  # the netlist node that it belongs to; -1: none
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rectangles", frozen(self.rectangles, np.float64).reshape(-1, 4))
@@ -112,21 +98,13 @@ class Blockage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Region:
-    """An area that nodes must stay in.
+    """An area that nodes must stay in."""
 
-    Attributes:
-        name: the region's name, or its group's if it has none of its own.
-        rectangles: float64 [K, 4], µm.
-        nodes: int32 [G], the nodes that belong to it.
-        is_guide: whether it is only a preference (DEF GUIDE).
-        is_exclusive: whether all other nodes must stay out (DEF FENCE).
-    """
-
-    name: str
-    rectangles: np.ndarray
-    nodes: np.ndarray
-    is_guide: bool = False
-    is_exclusive: bool = False
+    name: str  # the region's name, or its group's if it has none of its own
+    rectangles: np.ndarray  # float64 [K, 4], µm
+    nodes: np.ndarray  # int32 [G], the nodes that belong to it
+    is_guide: bool = False  # whether it is only a preference (DEF GUIDE)
+    is_exclusive: bool = False  # whether all other nodes must stay out (DEF FENCE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rectangles", frozen(self.rectangles, np.float64).reshape(-1, 4))
@@ -135,50 +113,31 @@ class Region:
 
 @dataclasses.dataclass(frozen=True)
 class Straps:
-    """Power straps on a layer, which repeat.
+    """Repeated power straps on a layer."""
 
-    Attributes:
-        layer: its name.
-        is_vertical: whether they run up.
-        pitch: µm from a strap to the next of the same net.
-        width: µm.
-    """
-
-    layer: str
-    is_vertical: bool
-    pitch: float
-    width: float
+    layer: str  # the layer's name
+    is_vertical: bool  # whether they run up
+    pitch: float  # µm from a strap to the next of the same net
+    width: float  # µm
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Floorplan:
-    """Where a design's nodes may be placed and wires may run.
+    """The areas where a design's nodes may be placed and its wires may run."""
 
-    Attributes:
-        units: database units per µm; every coordinate of the user's files is a whole number of them.
-        die: the box around the chip.
-        core: the box around its rows; the die if it has none.
-        rows: of standard cells; possibly none.
-        tracks: per layer and direction; possibly none.
-        blockages: of placement and routing, among them what a die that is no rectangle leaves free of `die`.
-        regions: areas with their nodes.
-        halo_node: int32 [H], nodes with a halo.
-        halo: float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N.
-        manufacturing_grid: µm; 0: unknown.
-        straps: of the power grid; per layer and direction.
-    """
-
-    units: float
-    die: Rectangle
-    core: Rectangle
-    rows: Rows
-    tracks: tuple[Tracks, ...] = ()
+    units: float  # database units per µm; every coordinate of the user's files is a whole number of them
+    die: Rectangle  # the box around the chip
+    core: Rectangle  # the box around its rows; the die if it has none
+    rows: Rows  # rows of standard cells; possibly none
+    tracks: tuple[Tracks, ...] = ()  # routing tracks per layer and direction; possibly none
+    # placement and routing blockages, including the area of `die` outside a die that is not a rectangle
     blockages: tuple[Blockage, ...] = ()
-    regions: tuple[Region, ...] = ()
-    halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    regions: tuple[Region, ...] = ()  # areas with their nodes
+    halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))  # int32 [H], nodes with a halo
+    # float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N
     halo: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
-    manufacturing_grid: float = 0.0
-    straps: tuple[Straps, ...] = ()
+    manufacturing_grid: float = 0.0  # µm; 0: unknown
+    straps: tuple[Straps, ...] = ()  # power straps per layer and direction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo_node", frozen(self.halo_node, np.int32))
@@ -190,9 +149,9 @@ class Floorplan:
 
 
 def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
-    """float64 [count, 2]: µm, points at even distances along the box's edges, clockwise from its lower left corner.
+    """Points at even distances along the box's edges, clockwise from its lower left corner; float64 [count, 2], in µm.
 
-    The first is located half a distance up the left edge, so that points avoid the corners where they can.
+    The first point is half a distance up the left edge, so that points avoid the corners if possible.
     """
     perimeter = 2 * (box.width + box.height)
     along = (np.arange(count) + 0.5) * perimeter / max(count, 1)
@@ -205,7 +164,7 @@ def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
 def place_missing(
     x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle, what: str = "ports"
 ) -> list[str]:
-    """Places every port without a position on the box's edges, in order; a notice if there are any.
+    """Places every port without a position on the box's edges, in order, and returns a notice if there are any.
 
     `x`, `y` (float64 [D], µm) and `placed` (bool [D]) are changed in place; the notice calls the ports `what`.
     """

@@ -1,7 +1,7 @@
-"""Upright rectangles, one or a set of them, and the areas that a set covers and leaves free.
+"""Axis-aligned rectangles, one or a set of them, and the areas that a set covers and leaves free.
 
-Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), float64 [K, 4], µm; P points; X, Y intervals between
-the coordinates at which any rectangle begins or ends.
+Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), float64 [K, 4], µm; P points; X, Y intervals between the
+coordinates at which any rectangle begins or ends.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
-LEAST = 1e-6
-"""µm. A difference up to this is a rounding error: a narrower rectangle is a sliver between equal lengths."""
+LEAST = 1e-6  # maximum rounding error in µm; a narrower rectangle is a sliver between equal lengths
 
 
 def frozen(array: np.ndarray, dtype: type) -> np.ndarray:
@@ -26,7 +25,7 @@ def frozen(array: np.ndarray, dtype: type) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Rectangle:
-    """An upright rectangle, µm.
+    """An axis-aligned rectangle, µm.
 
     Raises:
         DesignError: it is empty or a corner is not finite.
@@ -44,17 +43,17 @@ class Rectangle:
 
     @property
     def width(self) -> float:
-        """µm."""
+        """Width in µm."""
         return self.x_high - self.x_low
 
     @property
     def height(self) -> float:
-        """µm."""
+        """Height in µm."""
         return self.y_high - self.y_low
 
     @property
     def area(self) -> float:
-        """µm²."""
+        """Area in µm²."""
         return self.width * self.height
 
     def contains(self, other: Rectangle) -> bool:
@@ -85,7 +84,7 @@ def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarra
 def covered(
     left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray, shape: tuple[int, int]
 ) -> np.ndarray:
-    """Bool [X, Y]: whether any of K rectangles, given by the indices of their bounds (int [K] each), covers each tile.
+    """Whether any of K rectangles, given by the indices of their bounds (int [K] each), covers each tile, bool [X, Y].
 
     `shape` is the number of bounds on each axis, X + 1 and Y + 1.
     """
@@ -97,13 +96,13 @@ def covered(
 
 
 def _free_runs(covered: np.ndarray) -> list[tuple[int, int]]:
-    """First and last bound of each run of intervals that are not covered."""
+    """First and last bound of each run of uncovered intervals."""
     edges = np.flatnonzero(np.diff(np.concatenate(([True], covered, [True])).astype(np.int8)))
     return [(int(first), int(last)) for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def union_area(rectangles: np.ndarray) -> float:
-    """µm² that rectangles cover together, added slab by slab: a table of all tiles would grow with K²."""
+    """Area in µm² of the union of rectangles, added slab by slab, since a table of all tiles would grow with K²."""
     area = 0.0
     for bottom, top in itertools.pairwise(np.unique(rectangles[:, [1, 3]])):
         inside = rectangles[(rectangles[:, 1] <= bottom) & (rectangles[:, 3] >= top)]
@@ -115,13 +114,13 @@ def union_area(rectangles: np.ndarray) -> float:
 
 
 def clipped(rectangles: np.ndarray, width: float, height: float) -> np.ndarray:
-    """Rectangles cut at the edges of the box from (0, 0) to (`width`, `height`), without slivers."""
+    """Rectangles clipped to the box from (0, 0) to (`width`, `height`), without slivers."""
     cut = np.concatenate((np.maximum(rectangles[:, :2], 0.0), np.minimum(rectangles[:, 2:], (width, height))), axis=1)
     return cut[(cut[:, 2] - cut[:, 0] > LEAST) & (cut[:, 3] - cut[:, 1] > LEAST)]
 
 
 def grown(rectangles: np.ndarray, by: tuple[float, float]) -> np.ndarray:
-    """Rectangles larger by `by` (x, y) on each side, or smaller where it is negative, without those that vanish."""
+    """Rectangles expanded by `by` (x, y) on each side, or shrunk if it is negative, without those that vanish."""
     result = rectangles + np.array([-by[0], -by[1], by[0], by[1]])
     return result[(result[:, 0] < result[:, 2]) & (result[:, 1] < result[:, 3])]
 
@@ -147,12 +146,12 @@ def _merged(rectangles: np.ndarray, order: tuple[int, int, int, int]) -> np.ndar
 
 
 def is_slanted(points: np.ndarray) -> bool:
-    """Whether a polygon ([P, 2], corners in order, the last joined to the first) has an edge that is not upright."""
+    """Whether a closed polygon ([P, 2], corners in order) has an edge that is not axis-aligned."""
     return bool((points != np.roll(points, -1, axis=0)).all(axis=1).any())
 
 
 def polygon_rectangles(points: np.ndarray) -> np.ndarray:
-    """float64 [K, 4]: disjoint rectangles that make up a rectilinear polygon; of a slanted one, the box around it.
+    """Disjoint rectangles that make up a rectilinear polygon, or the bounding box of a slanted one; float64 [K, 4].
 
     The polygon (float64 [P, 2], corners in order) is cut into horizontal slabs at its corners' heights; a slab is
     filled between every second crossing (even-odd rule).
@@ -172,7 +171,7 @@ def polygon_rectangles(points: np.ndarray) -> np.ndarray:
 
 
 def path_rectangles(points: np.ndarray, width: float) -> np.ndarray:
-    """float64 [K, 4]: a wire of that width along points float64 [P, 2], extended by half a width at both ends."""
+    """Rectangles (float64 [K, 4]) of a wire along points float64 [P, 2], extended by half its width at both ends."""
     following = points[1:] if len(points) > 1 else points
     preceding = points[:-1] if len(points) > 1 else points
     low, high = np.minimum(preceding, following), np.maximum(preceding, following)

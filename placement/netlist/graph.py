@@ -1,14 +1,12 @@
-"""A design as the graph that the policy gets, as arrays.
+"""The graph of a design as arrays.
 
-Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that holds
-ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver
-to each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
+Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that contains
+ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver to
+each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
 dropped.
 
 Axis legend: N netlist nodes, V graph nodes, M edges, I incidences of nets and nodes.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -19,23 +17,14 @@ from placement.netlist.design import Design, NodeKind
 
 
 class GraphArrays(NamedTuple):
-    """A design's graph.
+    """A design's graph."""
 
-    Attributes:
-        vertex: int32 [N], the graph node that each netlist node belongs to; -1 for standard cells.
-        kind: int8 [V], `NodeKind` values; `PORT` for clusters of ports.
-        node: int32 [V], the netlist node of each graph node; -1 for clusters of ports.
-        gcell: int32 [V], row · columns + column of each cluster of ports; -1 for the others.
-        edges: int32 [M, 2], pairs of graph nodes, the lower one first, in rising order, each pair once.
-        weight: float64 [M], summed net weights.
-    """
-
-    vertex: np.ndarray
-    kind: np.ndarray
-    node: np.ndarray
-    gcell: np.ndarray
-    edges: np.ndarray
-    weight: np.ndarray
+    vertex: np.ndarray  # int32 [N], the graph node that each netlist node belongs to; -1 for standard cells
+    kind: np.ndarray  # int8 [V], `NodeKind` values; `PORT` for clusters of ports
+    node: np.ndarray  # int32 [V], the netlist node of each graph node; -1 for clusters of ports
+    gcell: np.ndarray  # int32 [V], row · columns + column of each cluster of ports; -1 for the others
+    edges: np.ndarray  # int32 [M, 2], pairs of graph nodes, the lower one first, in rising order, each pair once
+    weight: np.ndarray  # float64 [M], summed net weights
 
 
 def graph_arrays(design: Design) -> GraphArrays:
@@ -70,7 +59,7 @@ def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _port_gcells(design: Design) -> np.ndarray:
-    """int64 [ports]: row · columns + column of each port's gcell; ports on the far edges belong to the last one."""
+    """Row · columns + column of each port's gcell, int64 [ports]; ports on the far edges belong to the last one."""
     canvas, ports = design.canvas, design.netlist.ports
     column = np.floor(design.initial.x[ports] / canvas.width * canvas.columns).clip(0, canvas.columns - 1)
     row = np.floor(design.initial.y[ports] / canvas.height * canvas.rows).clip(0, canvas.rows - 1)
@@ -78,7 +67,7 @@ def _port_gcells(design: Design) -> np.ndarray:
 
 
 def _star_edges(design: Design, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges int32 [M, 2] and weights float64 [M] of all nets' stars, among `count` graph nodes."""
+    """Edges (int32 [M, 2]) and weights (float64 [M]) of all nets' stars among `count` graph nodes."""
     net, node = net_members(design)
     ends = vertex[node].astype(np.int64)
     first = np.flatnonzero(np.diff(net, prepend=-1))

@@ -4,8 +4,6 @@ The files count from their own origin; constraints count from the lower left cor
 Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter, defaultdict
@@ -29,11 +27,9 @@ from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
-"""Rectangles of fixed cells that macros keep off: every move of a search looks at those nearby."""
-_MOST_NAMED = 3
-"""Macros of a guide in its notice."""
-_MISSING = 0.01
-"""The share of the core without rows that is worth a notice."""
+"""Maximum number of fixed cells that macros keep out of, since every move of a search looks at those nearby."""
+_MOST_NAMED = 3  # maximum number of a guide's macros that its notice names
+_MISSING = 0.01  # minimum fraction of the core without rows that causes a notice
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -49,45 +45,37 @@ class RegionSetting:
 
 @dataclasses.dataclass(frozen=True)
 class ConstraintSettings:
-    """The user's settings. Lengths in µm; rectangles in the files' own coordinates.
+    """The user's settings. Lengths in µm; rectangles in the files' own coordinates."""
 
-    Attributes:
-        halo: x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: those of
-            the files.
-        halos: name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one.
-        halo_pins: whether halos are kept on the sides with pins only.
-        blockages: added to those of the files.
-        regions: added to those of the files.
-        port_keepout: the distance of macros from ports.
-        channel: across and up, the least width of a gap beside a macro that is no abutment; 0: no rule; None: as the
-            power straps in the files need it.
-        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), a grid on which the pins
-            of each layer lie on its routing tracks, nothing, or a grid in the files' coordinates.
-        any_orientation: whether macros may have any orientation, whatever the LEF file allows.
-    """
-
+    # x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: keep the files'
+    # halos
     halo: tuple[float, ...] | None = None
+    # name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one
     halos: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-    halo_pins: bool = False
-    blockages: tuple[Rectangle, ...] = ()
-    regions: tuple[RegionSetting, ...] = ()
-    port_keepout: float = 0.0
+    halo_pins: bool = False  # whether halos are kept on the sides with pins only
+    blockages: tuple[Rectangle, ...] = ()  # blockages to add to those of the files
+    regions: tuple[RegionSetting, ...] = ()  # regions to add to those of the files
+    port_keepout: float = 0.0  # distance of macros from ports
+    # across and up, the minimum width of a gap beside a macro that does not abut; 0: no rule; None: derived from the
+    # power straps in the files
     channel: tuple[float, float] | None = None
+    # the grid of lower left corners: the manufacturing grid (if a file gives one), a grid on which the pins of each
+    # layer lie on its routing tracks, none, or a grid in the files' coordinates
     snap: Snap | SnapGrid = "manufacturing"
-    any_orientation: bool = False
+    any_orientation: bool = False  # whether macros may have any orientation, regardless of the LEF file
 
 
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
-    """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
+    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is left out.
 
-    From the files: halos, placement blockages (but soft and
-    partial ones, and those of movable components), fixed cells on nets (others are taps and fillers), fences and
-    regions with a macro (but not guides), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
-    From rows and cells: the spacing. From power straps: the channel.
+    The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
+    cells on nets (others are taps and fillers), fences and regions with a macro (except guides), the orientations that
+    the masters' SYMMETRY allows, and the manufacturing grid. The spacing is derived from rows and cells, the channel
+    from power straps.
 
     Raises:
         DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
-            snap to, or as `Constraints`.
+            snap to, or like `Constraints`.
     """
     chosen = settings or ConstraintSettings()
     notices = _missing_rows(flat)
@@ -149,12 +137,12 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -
     if settings.halo_pins:
         halo = np.where(_sides_with_pins(flat), halo, 0.0)
         bare = int((~halo.any(axis=1))[netlist.hard].sum())
-        notices.append(f"halos are kept on the sides with pins only; {bare} macros have none")
+        notices.append(f"halos are kept only on sides with pins; {bare} macros have none")
     return np.where((netlist.kind == NodeKind.HARD)[:, None], halo, 0.0)
 
 
 def _sides_with_pins(flat: FlatDesign) -> np.ndarray:
-    """Whether a pin on a net is nearer to that side (left, bottom, right, top) than to the others, bool [N, 4].
+    """Whether the nearest side (left, bottom, right, top) of some pin on a net is this one, bool [N, 4].
 
     Macros of one master have the pins of all of them.
     """
@@ -171,7 +159,7 @@ def _sides_with_pins(flat: FlatDesign) -> np.ndarray:
 
 
 def _missing_rows(flat: FlatDesign) -> list[str]:
-    """A notice if a part of the core has no rows and no fixed macro."""
+    """Returns a notice if a part of the core has no rows and no fixed macro."""
     rows, core, netlist = flat.floorplan.rows, flat.floorplan.core, flat.netlist
     fixed = netlist.hard[flat.placement.fixed[netlist.hard]]
     if not len(rows) or len(fixed) == len(netlist.hard):
@@ -181,8 +169,8 @@ def _missing_rows(flat: FlatDesign) -> list[str]:
     if missing <= _MISSING * core.area:
         return []
     return [
-        f"{missing / core.area:.1%} of the core has no rows, as where rows were cut around macros: wherever macros are "
-        "moved, no cell is placed there until the rows are made anew"
+        f"{missing / core.area:.1%} of the core has no rows, perhaps because rows were cut around macros: no cells are "
+        "placed there until the rows are created again"
     ]
 
 
@@ -197,12 +185,12 @@ def _channel(
 
 
 def _spacing(flat: FlatDesign, settings: ConstraintSettings, halo: np.ndarray, notices: list[str]) -> float:
-    """What cells need between macros, unless the settings say that macros have no halos."""
+    """The spacing that cells need between macros; 0 if the settings give macros no halos."""
     if settings.halo is not None and not halo.any():
         return 0.0
     spacing = spacing_for_cells(flat, halo)
     if spacing:
-        why = "for the rows between their halos to be connected" if halo.any() else "for cells to fit between them"
+        why = "so that the rows between their halos are connected" if halo.any() else "so that cells fit between them"
         notices.append(f"searches keep macros {spacing:g} µm apart, {why}, unless anneal.spacing is given")
     return spacing
 
@@ -212,7 +200,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
     shapes, left_out = [np.zeros((0, 4))], Counter[str]()
     for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
+            left_out["routing blockages are ignored: they do not reduce the routing capacity"] += 1
         elif blockage.is_soft or blockage.density is not None:
             left_out[_about_cells(blockage)] += 1
         elif blockage.node < 0:
@@ -220,37 +208,38 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
         elif fixed[blockage.node]:
             shapes.append(_around_component(flat, blockage))
         else:
-            left_out["placement blockages of components are left out: they move with their component"] += 1
+            left_out["placement blockages of components are ignored: they move with the component"] += 1
     notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
 
 
 def _about_cells(blockage: Blockage) -> str:
-    """What becomes of a soft or partial placement blockage."""
+    """Describes the treatment of a soft or partial placement blockage."""
     if blockage.node >= 0:
-        return "soft or partial placement blockages of components are left out: they stop cells, not macros"
+        return "soft or partial placement blockages of components are ignored: they apply to cells, not to macros"
     if blockage.density is None:
-        return "soft placement blockages stop no macros; a full evaluation places no cell there"
-    return (
-        f"partial placement blockages stop no macros; a full evaluation lets cells cover {blockage.density:.0%} of them"
-    )
+        return "soft placement blockages do not apply to macros; a full evaluation places no cells there"
+    share = f"{blockage.density:.0%}"
+    return f"partial placement blockages do not apply to macros; a full evaluation lets cells cover {share} of them"
 
 
 def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
-    """float64 [K, 4]: the fixed cells that macros keep off, on the canvas; none where there are too many."""
+    """The fixed cells that macros keep out of, on the canvas, float64 [K, 4]; none if there are too many."""
     netlist, placement = flat.netlist, flat.placement
     is_fixed = (netlist.kind == NodeKind.CELL) & placement.fixed & placement.placed
     cells = np.intersect1d(np.flatnonzero(is_fixed), netlist.pin_node)
     physical = int(is_fixed.sum()) - len(cells)
     if physical:
-        notices.append(f"{physical:,} fixed cells on no net (taps, fillers) are no obstacle to macros")
+        notices.append(f"{physical:,} fixed cells without a net (taps, fillers) are not obstacles to macros")
     width, height = netlist.sides(placement.orientation)
     half = np.stack((width[cells], height[cells]), axis=1) / 2
     centres = np.stack((placement.x[cells], placement.y[cells]), axis=1)
     boxes = merged_in_line(_on_canvas(np.concatenate((centres - half, centres + half), axis=1), flat.floorplan.core))
     if len(boxes) > MOST_OBSTACLES:
-        notices.append(f"{len(cells):,} fixed cells on nets are no obstacle to macros: at most {MOST_OBSTACLES:,} are")
+        notices.append(
+            f"{len(cells):,} fixed cells on nets are not obstacles to macros: at most {MOST_OBSTACLES:,} are"
+        )
         return boxes[:0]
     if len(cells):
         notices.append(f"macros keep off {len(cells):,} fixed cells on nets")
@@ -258,7 +247,7 @@ def _fixed_cells(flat: FlatDesign, notices: list[str]) -> np.ndarray:
 
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
-    """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
+    """A blockage of a fixed component without the area of the component itself, float64 [K, 4]."""
     (own,) = flat.netlist.boxes(flat.placement, np.array([blockage.node]))
     found = [np.zeros((0, 4))]
     for box in blockage.rectangles:
@@ -268,12 +257,12 @@ def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
 
 
 def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
-    """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
+    """Rectangles in the files' coordinates, relative to the core's corner and clipped to the core."""
     return clipped(rectangles - np.array([core.x_low, core.y_low] * 2), core.width, core.height)
 
 
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
-    """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
+    """The user's rectangles on the canvas; raises DesignError if one of them does not intersect it."""
     array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
     found = _on_canvas(array, core)
     if len(found) < len(array) or not len(array):
@@ -292,18 +281,18 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
         if region.is_guide:
             notices.append(_about_guide(flat, region, macros))
         elif not len(macros) and not region.is_exclusive:
-            notices.append(f"region {region.name!r} is left out: no macro belongs to it")
+            notices.append(f"region {region.name!r} is ignored: no macro belongs to it")
         elif len(rectangles):
             found.append(dataclasses.replace(region, rectangles=rectangles, nodes=macros))
         elif len(macros):
             name = flat.netlist.names[macros[0]]
-            raise DesignError(f"region {region.name!r} lies outside of the core, so its macro {name!r} has no place")
+            raise DesignError(f"region {region.name!r} is outside the core, so its macro {name!r} has no place")
     return found
 
 
 def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
-    """What becomes of a guide (DEF REGION of TYPE GUIDE): a preference, which the user may make binding."""
-    said = f"region {region.name!r} is left out: a guide is not binding"
+    """Describes the treatment of a guide (DEF REGION of TYPE GUIDE), a preference that the user may make binding."""
+    said = f"region {region.name!r} is ignored: a guide is only a preference"
     if not len(macros):
         return said
     some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
@@ -341,7 +330,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
                 stiff.add(name)
             turns += "R90" in master.symmetry and master.width != master.height
     if unknown:
-        named = sorted(unknown - {""})  # Bookshelf designs have no masters
+        named = sorted(unknown - {""})  # Bookshelf designs have no masters.
         which = f" of {len(named)} masters (first: {named[0]!r})" if named else ""
         notices.append(f"no LEF file gives the SYMMETRY of macros{which}: any orientation is allowed")
     if stiff:
@@ -359,7 +348,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
 def symmetric_orientations(symmetry: frozenset[str]) -> int:
     """The set of orientations that a master's SYMMETRY allows (LEF/DEF Language Reference, MACRO).
 
-    N, and what mirroring about X (FS) or Y (FN) and rotation by 90° (R90) make of it.
+    They are N and the results of mirroring it about X (FS) or Y (FN) and rotating it by 90° (R90).
     """
     mirrored = {"X": ["FS"], "Y": ["FN"], "XY": ["FS", "FN", "S"]}.get("".join(sorted(symmetry & {"X", "Y"})), [])
     if "R90" in symmetry:
@@ -397,7 +386,7 @@ def writable_pitch(plan: Floorplan) -> float:
 def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
     """The routing tracks relative to the core's corner; raises DesignError if a direction has none.
 
-    Those of the lowest layer that prefers their direction count; without LEF, the first of the direction.
+    The tracks are those of the lowest layer that prefers their direction; without LEF, the first of the direction.
     """
     chosen = []
     for is_vertical, direction in ((True, LayerDirection.VERTICAL), (False, LayerDirection.HORIZONTAL)):

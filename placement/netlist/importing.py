@@ -1,11 +1,9 @@
-"""From a chip's files to the design that every later step reads, and to its folder.
+"""Imports a chip's files as the design that every later step reads, and writes the design folder.
 
-The folder contains the clustered netlist and a first placement in Circuit Training's formats, the flat netlist in its
-compact form, the macros' constraints, the cells' clusters, the user's DEF file, and the names and checksums of the
-files that everything came from.
+The folder contains the clustered netlist and an initial placement in Circuit Training's formats, the flat netlist in a
+compact format, the macros' constraints, the cells' clusters, the user's DEF file, and the names and checksums of all
+source files.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -54,9 +52,9 @@ from placement.netlist.timing_netlist import TIMING_NAME, InputFile, TimingNetli
 
 FilePath = str | os.PathLike[str]
 Phase = Callable[[str], AbstractContextManager[Any]]
-"""Surrounds a stage of the work, given its name."""
+"""Context manager around a stage of the work, made from the stage's name."""
 Place = Callable[[FlatDesign, Design], Placement]
-"""Places cells and movable macros together: from the flat design, and the same on the canvas with its constraints, to a
+"""Places cells and movable macros together: maps the flat design, and the same on the canvas with its constraints, to a
 placement of the flat netlist. Raises DesignError if it cannot."""
 _SOURCES = "give lef and def (with verilog, where the def has no nets), or bookshelf, or protobuf with def or plc"
 
@@ -98,7 +96,7 @@ class ChipFiles:
                 self.verilog and not (self.def_ and self.lef),
                 "verilog needs a floorplan and the sizes of its masters: give def and lef, too",
             ),
-            (self.sdc and not self.liberty, "sdc constrains timing, which liberty gives: give liberty, too"),
+            (self.sdc and not self.liberty, "sdc needs liberty: give liberty, too"),
             (
                 self.liberty and (self.bookshelf or self.protobuf),
                 "liberty needs a netlist with the cells' pins, which bookshelf and protobuf do not have: give lef and "
@@ -133,10 +131,10 @@ class ChipFiles:
 
 
 class Chip(NamedTuple):
-    """What the files of a chip contain: the flat design, the canvas of a `.plc` file, and the files to export into.
+    """The content of a chip's files: the flat design, the canvas of a `.plc` file, and the files to export into.
 
-    `def_data` and `positions_data` are the unpacked bytes of the DEF and the Bookshelf `.pl` file; `timing` is of the
-    flat design as it was read, None without Liberty files.
+    `def_data` and `positions_data` are the unpacked bytes of the DEF and the Bookshelf `.pl` file; `timing` belongs to
+    the flat design as read, and is None without Liberty files.
     """
 
     flat: FlatDesign
@@ -148,18 +146,18 @@ class Chip(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ImportSettings:
-    """How a flat design becomes a clustered one.
+    """The settings that turn a flat design into a clustered one.
 
     Attributes:
-        columns, rows: of the grid; None: chosen by the rule.
-        tracks: tracks per µm across and up, and those of them that macros take, across and up, which replace the
-            canvas's; empty: the canvas's own.
-        clustering: of the cells.
-        constraints: on macros, beside those of the files.
+        columns, rows: size of the grid; None: chosen by the rule.
+        tracks: tracks per µm across and up, and those of them that macros block, across and up, which replace the
+            canvas's; empty: keep the canvas's.
+        clustering: settings of the clustering of cells.
+        constraints: constraints on macros, in addition to those of the files.
         arrays: macros that are placed as one (`with_arrays`). They do not change the grid.
         banks: whether macros whose names differ only in their last number are placed as one, too.
-        order_by_places: whether the macros of an array are ordered by where they would be by themselves, in the files
-            or as the placer finds it; otherwise by name.
+        order_by_places: whether the macros of an array are ordered by their individual positions, from the files or
+            from the placer; otherwise by name.
 
     Example:
         >>> settings = placement.ImportSettings(columns=32, rows=32, banks=True)
@@ -192,26 +190,19 @@ class ImportSettings:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImportedDesign:
-    """A flat design and what was derived from it.
+    """A flat design and the data derived from it."""
 
-    Attributes:
-        flat: the design as it was read, with arrays in place of their macros.
-        design: hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the
-            core's lower left corner.
-        clustering: the cluster of each cell: soft macro `Grp_<cluster>` of `design`.
-        capacity: the details of the canvas's routing capacity.
-        notices: whatever was unusual, assumed, derived or left out.
-    """
-
-    flat: FlatDesign
+    flat: FlatDesign  # the design as read, with arrays in place of their macros
+    # hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the core's
+    # lower left corner
     design: Design
-    clustering: Clustering
-    capacity: RoutingCapacity
-    notices: tuple[str, ...]
+    clustering: Clustering  # the cluster of each cell: soft macro `Grp_<cluster>` of `design`
+    capacity: RoutingCapacity  # the details of the canvas's routing capacity
+    notices: tuple[str, ...]  # unusual, assumed, derived or omitted facts
 
 
 def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:
-    """The flat design in a chip's files, named `name` or as the files name it; its notices name files without folders.
+    """Reads the flat design in a chip's files, named `name` or as in the files; its notices name files without folders.
 
     Raises:
         DesignError: a file cannot be used.
@@ -236,7 +227,7 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
                 flat, file = read_lef_def(lefs, files.def_, name=name, free_macros=free_macros)
             chip = _with_timing(Chip(flat, def_data=file.data), file, files)
     flat, folders = chip.flat.freed() if free_macros else chip.flat, files.folders
-    # Only where a notice begins with a path: elsewhere the same text may be part of a name.
+    # Replace only at the beginning of a notice, since elsewhere the same text may be part of a name.
     notices = tuple(
         notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
         for notice in flat.notices
@@ -245,7 +236,7 @@ def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = 
 
 
 def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
-    """The chip with the timing that Liberty files give; its sources and notices are those of the flat design, too."""
+    """Adds the timing in Liberty files to the chip, and its sources and notices to those of the flat design."""
     if not files.liberty:
         return chip
     flat = chip.flat
@@ -274,24 +265,22 @@ def import_flat(
     """Chooses the grid, clusters the cells and builds the clustered design with its constraints.
 
     Args:
-        flat: the design as it was read.
-        settings: default: `ImportSettings()`.
-        canvas: used instead of one derived from the floorplan, but for the settings' grid and tracks.
-        place: if cells or macros have no positions, clusters follow the places that this finds for them; None: those
-            that cells have, if all have some, or connectivity alone.
-        phase: surrounds each stage.
+        flat: the design as read.
+        settings: defaults to `ImportSettings()`.
+        canvas: replaces the canvas derived from the floorplan; the settings' grid and tracks still apply.
+        place: finds the positions that clusters follow if cells or macros have none; None: clusters follow the cells'
+            own positions if all have one, otherwise connectivity alone.
+        phase: context manager around each stage.
 
     Raises:
-        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of`,
-            `with_arrays` and `check_constraints`; the design has no macro, or macros are larger than the core. All but
-            errors of the clustering come before it.
+        DesignError: like `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of`,
+            `with_arrays` and `check_constraints`; the design has no macro, or macros are larger than the core. All
+            errors but those of the clustering are raised before it.
     """
     chosen = settings or ImportSettings()
     if not len(flat.netlist.hard):
         reason = tall_cells(flat)
-        raise DesignError(
-            f"design {flat.name!r} has no macro: nothing is to be placed" + (f"; {reason}" if reason else "")
-        )
+        raise DesignError(f"design {flat.name!r} has no macros to place" + (f"; {reason}" if reason else ""))
     kept, left_out = constraints_of(flat, chosen.constraints)
     _check_sizes(flat, kept)
     with phase("grid and routing capacity"):
@@ -307,7 +296,7 @@ def import_flat(
     violated = check_constraints(on_canvas)
     at, not_placed = flat, tuple[str, ...]()
     if not flat.netlist.num_nets:
-        not_placed = ("no net joins two pins: a search is by the areas of macros alone",)
+        not_placed = ("no net has two pins: a search considers only the areas of macros",)
     elif place is not None and chosen.clustering.use_positions and not _is_placed(flat):
         with phase("placing cells and macros"):
             try:
@@ -320,7 +309,7 @@ def import_flat(
         design, dropped = clustered_design(flat, clustering, canvas)
         design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
     hard = flat.netlist.hard
-    fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
+    fixed = f"all {len(hard)} macros are fixed: there is nothing to place, unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
     notices = (*flat.notices, *left_out, *own, *unordered, *scattered, *violated, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
@@ -328,13 +317,13 @@ def import_flat(
 
 
 def _check_sizes(flat: FlatDesign, constraints: Constraints) -> None:
-    """Raises DesignError if a movable macro is larger than the core in every orientation, or all macros together."""
+    """Raises DesignError if a movable macro exceeds the core in every orientation, or all macros together do."""
     netlist, core = flat.netlist, flat.floorplan.core
     movable = netlist.hard[~flat.placement.fixed[netlist.hard]]
     across = np.array([core.width, core.height]) * (1 + 1e-9)
     sides = np.stack((netlist.width[movable], netlist.height[movable]), axis=1)
     masks = constraints.orientations[movable]
-    fits = (sides <= across).all(axis=1) & (masks & 15 > 0)  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
+    fits = (sides <= across).all(axis=1) & (masks & 15 > 0)  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
     turned = (sides <= across[::-1]).all(axis=1)
     fits |= turned & (masks >> 4 > 0)
     if not fits.all():
@@ -382,11 +371,11 @@ def _macro_places(
     flat: FlatDesign, join: Callable[..., tuple[FlatDesign, Constraints, tuple[str, ...]]], on_canvas: Design,
     place: Place | None, phase: Phase,
 ) -> tuple[Placement | None, tuple[str, ...]]:  # fmt: skip
-    """Where macros would be by themselves, for the order in their arrays; None and a notice if that is unknown.
+    """Individual positions of macros, for the order in their arrays; None and a notice if they are unknown.
 
-    The files' places count if macros form arrays in them already, or if all cells have places, too.
+    The files' positions are used if macros already form arrays in them, or if all cells have positions, too.
     """
-    joined, _, notices = join()  # raises if an array is wrong, before the work
+    joined, _, notices = join()  # This raises before the work if an array is wrong.
     if not joined.arrays:
         return None, ()
     macros_placed = flat.placement.placed[flat.netlist.hard].all()
@@ -403,7 +392,7 @@ def _macro_places(
 
 
 def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Design:
-    """The flat netlist on the canvas, to which the constraints apply as to the clustered one."""
+    """The flat netlist on the canvas, with the same constraints as the clustered one."""
     core, given = flat.floorplan.core, flat.placement
     x = np.where(given.placed, given.x - core.x_low, 0.0)
     y = np.where(given.placed, given.y - core.y_low, 0.0)
@@ -419,11 +408,11 @@ def write_design(
     timing: TimingNetlist | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Writes the design folder, whole or not at all, in place of an existing design (`design_folder`).
+    """Writes the design folder entirely or not at all, replacing an existing design (`design_folder`).
 
     Nodes without a place are located at the canvas's centre in the first placement. The unpacked bytes of the user's
-    DEF or `.pl` file (`Chip`) are kept for exports; `timing` is of the imported flat design (`TimingNetlist.onto`);
-    `extra` are further files, name → bytes.
+    DEF or `.pl` file (`Chip`) are kept for exports; `timing` belongs to the imported flat design
+    (`TimingNetlist.onto`); `extra` are further files, name → bytes.
 
     Raises:
         DesignError: the netlist has a form that the format cannot express.
@@ -448,7 +437,7 @@ def write_design(
 
 
 def all_placed(design: Design) -> Placement:
-    """The design's placement, with what has no place yet at the canvas's centre."""
+    """The design's placement, with unplaced nodes at the canvas's centre."""
     initial, canvas = design.initial, design.canvas
     x = np.where(initial.placed, initial.x, canvas.width / 2)
     y = np.where(initial.placed, initial.y, canvas.height / 2)

@@ -1,12 +1,10 @@
-"""Designs on disk: their folders, found by path or by name, loaded, and written as a whole.
+"""Finds designs on disk by path or by name, loads them, and writes their folders as a whole.
 
 A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`, with `constraints.json` if its macros
 have constraints, and with the files of `FILES` if it was imported. Names are looked up among the project's own designs
 (`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`, then among the public designs that
 `macro-placement fetch` downloaded.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -30,33 +28,30 @@ NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 _CHIP_FILES = (".def", ".lef", ".v", ".sv", ".aux", ".nodes", ".lib")
 INITIAL_NAME = "initial.plc"
 PLACEMENT_NAMES = ("placement.plc", "best.plc", INITIAL_NAME)
-"""The placements in the folders of searches, training runs and designs."""
+"""The placement files in the folders of searches, training runs and designs."""
 CLUSTERS_NAME = "clusters.npz"
 OPTIMUM_NAME = "optimum.plc"
 PICTURE_NAME = "floorplan.png"
 SOURCE_NAME = "source.json"
 DEF_NAME = "source.def.gz"
-POSITIONS_NAME = "source.pl.gz"
-"""The user's own DEF file, or Bookshelf's positions, which an export changes."""
-FILES = (
+POSITIONS_NAME = "source.pl.gz"  # the user's own DEF file, or Bookshelf's positions, which an export changes
+FILES = (  # all files that the folder of a design may contain
     *NETLIST_NAMES, INITIAL_NAME, OPTIMUM_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME,
     POSITIONS_NAME, PICTURE_NAME,
 )  # fmt: skip
-"""All files of a design that its folder may contain."""
-LISTED_DESIGNS = 5
-"""The most designs that a message names."""
+LISTED_DESIGNS = 5  # maximum number of designs that a message names
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 
 def data_folder(name: str) -> Path:
-    """`netlists` or `configs`: inside the installed package, or beside it in a checkout."""
+    """The folder `netlists` or `configs`, inside the installed package or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_data" / name
     return installed if installed.is_dir() else package.parent / name
 
 
 def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None = None) -> Design:
-    """The design in a netlist file and a placement file.
+    """Loads the design in a netlist file and a placement file.
 
     Args:
         netlist: a name, a folder, or a path to a `.pb.txt` or `.pb.txt.gz` file.
@@ -68,7 +63,7 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
         410
 
     Raises:
-        DesignError: it cannot be found or read; the message names the file, the line and what is wrong.
+        DesignError: it cannot be found or read; the message names the file, the line and the fault.
     """
     path = find(netlist)
     plc = Path(initial) if initial is not None else path.parent / INITIAL_NAME
@@ -93,7 +88,7 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
 
 
 def find(netlist: str | os.PathLike[str]) -> Path:
-    """The netlist file for a name or a path; raises DesignError with the places that were searched."""
+    """The netlist file for a name or a path; raises DesignError with the searched folders."""
     path = Path(os.path.expanduser(netlist))
     if path.is_file():
         return path
@@ -119,13 +114,13 @@ def find(netlist: str | os.PathLike[str]) -> Path:
 
 
 def fetched_folder() -> Path:
-    """Where `macro-placement fetch` puts designs: `macro-placement/designs` in the user's data folder (XDG)."""
+    """The folder of fetched designs, `macro-placement/designs` in the user's data folder (XDG)."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(data).expanduser() / "macro-placement" / "designs"
 
 
 def _search_folders() -> list[Path]:
-    """Where names are looked up, in order."""
+    """The folders where names are looked up, in order."""
     listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
     return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder), fetched_folder()]
 
@@ -141,7 +136,7 @@ def _designs_in(folder: Path) -> list[str]:
 
 
 def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
-    """Raises DesignError unless the setting `key` names a file; of a folder, suggests the placement in it."""
+    """Raises DesignError unless the setting `key` names a file; for a folder, it suggests the placement in it."""
     folder = Path(path)
     if folder.is_file():
         return
@@ -153,7 +148,7 @@ def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
 
 
 def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
-    """int32 [nodes of the flat netlist]: the soft macro `Grp_<n>` of each cell; -1 for nodes in no cluster.
+    """The soft macro `Grp_<n>` of each cell, int32 [nodes of the flat netlist]; -1 for nodes in no cluster.
 
     Raises:
         DesignError: the file cannot be read or is damaged.
@@ -166,14 +161,14 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
 
 
 def clusters_or_none(folder: Path, flat: FlatDesign) -> np.ndarray:
-    """As `read_clusters`; all nodes of the flat design are in no cluster if the folder has no such file."""
+    """Calls `read_clusters`; if the folder has no such file, all nodes of the flat design are in no cluster."""
     if (folder / CLUSTERS_NAME).is_file():
         return read_clusters(folder)
     return np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
 
 
 def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raises DesignError if a design cannot be written to the folder `out`, or must not (`force`) since it exists."""
+    """Raises DesignError if a design cannot be written to the folder `out`, or exists there without `force`."""
     check_output_folder("out", folder)
     path = Path(folder)
     if not force and path.is_dir() and any(path.iterdir()):
@@ -185,7 +180,7 @@ def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) 
 
 @contextlib.contextmanager
 def design_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder to write a design's files in, which then gets the name `folder`: whole or not at all.
+    """A folder to write a design's files in, which is then renamed to `folder`, entirely or not at all.
 
     An existing folder keeps its other files; those of the design in it are replaced or removed.
 
@@ -203,13 +198,13 @@ def design_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _move_into(made: Path, path: Path) -> None:
-    """Gives a finished folder its name, or moves its files into the existing folder of that name."""
+    """Renames a finished folder, or moves its files into the existing folder of that name."""
     if not path.exists():
         made.chmod(0o777 & ~umask())
         made.rename(path)
         return
     new = {file.name for file in made.iterdir()}
-    # The netlist is removed first and added last: without it the folder is no design.
+    # The netlist is removed first and added last; without it the folder is no design.
     for name in NETLIST_NAMES:
         (path / name).unlink(missing_ok=True)
     for name in sorted(new, key=lambda name: name in NETLIST_NAMES):

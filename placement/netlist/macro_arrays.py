@@ -1,10 +1,8 @@
-"""Macros of a flat design joined to arrays: what belongs together is placed together, whatever a search would do.
+"""Joins macros of a flat design to arrays, so that they are placed together.
 
 An array becomes one hard macro with the pins of all its macros, so that training, search, legaliser and full evaluation
-need no special case; an export takes it apart. Axis legend: N nodes, M macros of an array. Lengths in µm.
+need no special case; an export expands it. Axis legend: N nodes, M macros of an array. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -33,19 +31,14 @@ _EXACT = 1e-6  # µm
 class ArraySetting:
     """An array that the user requests.
 
-    Attributes:
-        name: of the macro that represents it.
-        macros: patterns (`*`) of its macros' names.
-        columns: 0: the block of least half perimeter without an empty place.
-        gap: µm between its macros, across and up; None: what their halos require.
-
     Raises:
         DesignError: a number is negative.
     """
 
-    name: str
-    macros: tuple[str, ...]
-    columns: int = 0
+    name: str  # the name of the macro that represents it
+    macros: tuple[str, ...]  # patterns (`*`) of its macros' names
+    columns: int = 0  # number of columns; 0: the block of minimum half perimeter without an empty place
+    # µm between its macros, across and up; None: the distance that their halos require
     gap: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -56,13 +49,13 @@ class ArraySetting:
 
 
 class _Group(NamedTuple):
-    """Macros that become one: their nodes in rows from the lower left corner, and the block's form."""
+    """Macros that become one: their nodes in rows from the lower left corner, and the block's shape."""
 
     name: str
     nodes: np.ndarray  # int [M]
     columns: int
     gap: tuple[float, float]
-    orientations: int  # those that all macros may have; upright ones if rotation by 90° leaves the snapping grid
+    orientations: int  # allowed for all macros; only upright ones if rotation by 90° leaves the snapping grid
 
     @property
     def what(self) -> str:
@@ -83,16 +76,16 @@ def with_arrays(
     has the largest of its macros' halos, the orientations that all of them may have, and their region.
 
     Args:
-        flat: the design as it was read.
-        constraints: of its nodes.
+        flat: the design as read.
+        constraints: constraints on its nodes.
         settings: the arrays.
         banks: whether macros of one size, whose names differ only in their last number, become arrays, too.
-        places: where the macros would be by themselves. Each macro is then as near to that as its array allows; None:
+        places: individual positions of the macros. Each macro is then as near to its own as its array allows; None:
             macros are ordered by name, numbers by their value.
 
     Raises:
         DesignError: a pattern matches no macro, an array has fewer than two, a macro is in two arrays, is fixed or has
-            another size, region or orientations than the others, an array's name is taken.
+            another size, region or orientations than the others, or an array's name is in use.
     """
     groups = [_requested(flat, constraints, one) for one in settings]
     taken = {node for group in groups for node in group.nodes.tolist()}
@@ -121,7 +114,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _banks(flat: FlatDesign, constraints: Constraints, taken: set[int]) -> list[_Group]:
-    """Movable macros of one size, orientations and regions whose names differ only in their last number."""
+    """Groups movable macros of one size, orientations and regions whose names differ only in their last number."""
     netlist = flat.netlist
     alike = defaultdict(list)
     for node in netlist.hard[~flat.placement.fixed[netlist.hard]].tolist():
@@ -189,9 +182,9 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
 
 
 def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
-    """The group in the order and orientation with the least sum of squared distances to `places`.
+    """The group in the order and orientation with the minimum sum of squared distances to `places`.
 
-    Both are taken relative to their own middles: the array may be anywhere.
+    Both are taken relative to their own middles, since the array may be anywhere.
     """
     array = _array(flat, constraints, group, 0)
     at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
@@ -237,7 +230,7 @@ def _joined(
 
 
 def _array(flat: FlatDesign, constraints: Constraints, group: _Group, node: int) -> MacroArray:
-    """The array of a group; its macros' distances are whole numbers of the snapping grid, or of database units."""
+    """The array of a group; its macros' distances are multiples of the snapping grid, or of database units."""
     grid, units = constraints.grid_of(int(group.nodes[0]), Orientation.N), flat.floorplan.units
     width, height = float(flat.netlist.width[group.nodes[0]]), float(flat.netlist.height[group.nodes[0]])
     across = _rounded_up(width + group.gap[0], grid.pitch_x or 1 / units)
@@ -261,7 +254,7 @@ def _rounded_up(length: float, step: float) -> float:
 def _netlist(
     netlist: Netlist, kept: np.ndarray, number: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
 ) -> Netlist:
-    """The netlist with arrays in place of macros: each has all pins of its macros."""
+    """The netlist with arrays in place of macros; each array has all pins of its macros."""
     names = [netlist.names[node] for node in kept.tolist()]
     width, height = netlist.width[kept].copy(), netlist.height[kept].copy()
     shift = np.zeros((netlist.num_nodes, 2))
@@ -292,7 +285,7 @@ def _netlist(
 def _placement(
     flat: FlatDesign, kept: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
 ) -> tuple[Placement, int]:
-    """Arrays where their macros are, or in the middle of macros that form no array; and the number of these."""
+    """Places arrays at their macros, or amid macros that form no array; also returns the number of the latter."""
     before, scattered = flat.placement, 0
     x, y, orientation = before.x[kept].copy(), before.y[kept].copy(), before.orientation[kept].copy()
     placed = before.placed[kept].copy()
@@ -310,7 +303,7 @@ def _placement(
 
 
 def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
-    """The floorplan of the joined nodes: an array has the largest of its macros' halos, on each side."""
+    """The floorplan of the joined nodes; an array has the largest of its macros' halos on each side."""
     nodes, of = np.unique(number[plan.halo_node], return_inverse=True)
     halo = np.zeros((len(nodes), 4))
     np.maximum.at(halo, of, plan.halo)

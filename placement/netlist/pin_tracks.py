@@ -1,13 +1,11 @@
 """The snapping grids of macros on which their pins lie on the routing tracks of their layers.
 
 A pin is on a track if the centre of one of its shapes is, across the layer's preferred direction, within half a
-database unit. So the lower left corner of a macro is located at the position of a track less that of a pin, and the
-corners that suit all pins of a layer repeat with the period of its tracks. Several layers suit at once where these
-periods have a common one (the Chinese remainder theorem). Axis legend: K rectangles. Lengths are in database units
-unless a name says otherwise.
+database unit of it. The lower left corner of a macro is then at the position of a track minus that of a pin, and the
+corners that suit all pins of a layer repeat with the period of its tracks. Several layers suit at once if these periods
+have a common one (the Chinese remainder theorem). Axis legend: K rectangles. Lengths are in database units unless a
+name says otherwise.
 """
-
-from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
@@ -22,25 +20,24 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.technology import LayerDirection, Master
 
-COARSEST = 2.0
-"""µm: layers whose tracks repeat together only with a longer period are not aligned together."""
+COARSEST = 2.0  # maximum common period in µm of layers that are aligned together
 _MOST_LINES = 1_000
-"""Tracks in a period of a layer; of one with more, the first pattern counts."""
+"""Maximum number of tracks in a period of a layer; for a layer with more, only the first pattern counts."""
 _DIRECTIONS = (
     LayerDirection.VERTICAL,
     LayerDirection.HORIZONTAL,
-)  # of the layers whose tracks have positions in x, in y
+)  # Layers whose tracks have positions in x, in y.
 
 
 class _Lines(NamedTuple):
-    """The tracks of a layer: at `at` (sorted, in [0, period)) plus whole periods."""
+    """The tracks of a layer, at `at` (sorted, in [0, period)) plus whole periods."""
 
     period: int
     at: tuple[int, ...]
 
 
 class _Layer(NamedTuple):
-    """What the pins of a layer ask of a macro's corner: corner modulo the period → how many are then on tracks."""
+    """A layer's constraint on a macro's corner: corner modulo the period → number of pins then on tracks."""
 
     name: str
     pins: int
@@ -49,7 +46,7 @@ class _Layer(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """Corners at `offset` plus whole pitches; layer → how many of its pins are then on no track."""
+    """Corners at `offset` plus whole pitches, and layer → number of its pins that are then on no track."""
 
     pitch: int
     offset: int
@@ -59,13 +56,13 @@ class _Chosen(NamedTuple):
 def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: list[str]) -> tuple[MacroGrid, ...]:
     """The grids of the hard macros whose masters are known, relative to the core's corner.
 
-    On an axis that no pin's layer concerns, corners lie on the database units and the manufacturing grid. Notices name
-    the layers, and the masters of which some pins cannot be on tracks in an orientation that they may have.
+    On an axis without pin layers, corners lie on the database units and the manufacturing grid. Notices name the
+    layers, and the masters of which some pins cannot be on tracks in an orientation that they may have.
 
     Args:
         flat: the design before clustering.
         orientations: uint8 [N], the set of allowed orientations of each node.
-        notices: the notices are added to it.
+        notices: the list that notices are added to.
     """
     netlist, plan, technology = flat.netlist, flat.floorplan, flat.technology
     lines = [_lines(flat, direction) for direction in _DIRECTIONS]
@@ -107,7 +104,7 @@ def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: l
 
 
 def _lines(flat: FlatDesign, direction: LayerDirection) -> Mapping[str, _Lines]:
-    """Layer → its tracks, of the layers that prefer a direction."""
+    """Layer → its tracks, for the layers that prefer a direction."""
     units, is_vertical, found = flat.floorplan.units, direction is LayerDirection.VERTICAL, {}
     for layer in flat.technology.layers:
         patterns = [
@@ -126,12 +123,12 @@ def _lines(flat: FlatDesign, direction: LayerDirection) -> Mapping[str, _Lines]:
 
 
 def _pins_on(master: Master) -> Counter[str]:
-    """Layer → how many signal pins have a shape on it."""
+    """Layer → number of signal pins with a shape on it."""
     return Counter(layer for pin in master.pins if pin.is_signal for layer in pin.shapes)
 
 
 def _layers(master: Master, turn: Orientation, axis: int, lines: Mapping[str, _Lines], units: float) -> list[_Layer]:
-    """The layers of a master's signal pins with tracks on an axis, that with the most pins first."""
+    """The layers of a master's signal pins with tracks on an axis, the one with the most pins first."""
     size = np.array([master.width, master.height])
     matrix = TURN[turn].reshape(2, 2)
     half = np.abs(matrix @ size) / 2
@@ -144,7 +141,7 @@ def _layers(master: Master, turn: Orientation, axis: int, lines: Mapping[str, _L
             at = (centres @ matrix.T + half)[:, axis] * units
             period, tracks = lines[layer]
             exact = np.subtract.outer(tracks, at)
-            # corners on database units, within half a unit; 1e-6: half but for rounding
+            # corners on database units, within half a unit; 1e-6 absorbs rounding
             near = np.stack((np.floor(exact + 0.5 + 1e-6), np.ceil(exact - 0.5 - 1e-6)))
             suits[layer].update(np.unique(near.astype(np.int64) % period).tolist())
             pins[layer] += 1
@@ -172,7 +169,7 @@ def _chosen(master: Master, turn: Orientation, axis: int, lines: Mapping[str, _L
 
 
 def _shortest_period(layer: _Layer, count: int) -> int:
-    """After how many units the corners that suit `count` pins repeat."""
+    """The number of units after which the corners that suit `count` pins repeat."""
     corners = {corner for corner, suited in layer.suits.items() if suited == count}
     for parts in range(len(corners), 1, -1):
         if len(corners) % parts == 0 and layer.period % parts == 0:
@@ -183,7 +180,7 @@ def _shortest_period(layer: _Layer, count: int) -> int:
 
 
 def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """The numbers that leave a rest modulo m for two pairs (rest, m), as such a pair; None where there are none."""
+    """The numbers that satisfy two congruences (rest, modulus), as such a pair; None if there are none."""
     (rest, modulus), (second, other_modulus) = one, other
     common = math.gcd(modulus, other_modulus)
     if (second - rest) % common:
@@ -195,7 +192,7 @@ def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | Non
 
 
 def _grid(axes: list[_Chosen], plan: Floorplan) -> SnapGrid:
-    """Two axes' corners in µm, relative to the core's corner."""
+    """The corners on both axes in µm, relative to the core's corner."""
     across, up = axes
     offsets = [
         (one.offset - round(low * plan.units)) % one.pitch / plan.units

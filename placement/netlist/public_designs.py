@@ -1,9 +1,7 @@
-"""Public designs that this project does not ship: where their files are, and how they are downloaded and checked.
+"""Public designs that this project does not ship: the locations of their files, their download and their checks.
 
-Every file has a SHA-256, so that a design is the one that the documentation measured, wherever it comes from.
+Every file has a SHA-256, so that a design is the one that the documentation measured, wherever it is downloaded.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import difflib
@@ -23,51 +21,35 @@ from placement.netlist.load import fetched_folder
 SOURCE = "https://raw.githubusercontent.com/TILOS-AI-Institute/MacroPlacement/{ref}"
 """The MacroPlacement project's repository (BSD-3-Clause); `{ref}` is a branch or a commit of it."""
 SCHEMES = ("https", "http", "file")
-CHUNK = 1 << 16
-"""The most bytes that are read at once."""
-SILENCE = 30.0
-"""The most seconds that a server may send nothing."""
-DEADLINE = 600.0
-"""The most seconds that a design may take."""
+CHUNK = 1 << 16  # maximum number of bytes read at once
+SILENCE = 30.0  # maximum seconds without data from a server
+DEADLINE = 600.0  # maximum seconds for a design
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicFile:
-    """A file of a public design.
+    """A file of a public design."""
 
-    Attributes:
-        name: in the design's folder.
-        path: below the source.
-        size: bytes.
-        sha256: of its bytes as they are downloaded.
-        ref: the branch or commit where the file has these bytes.
-    """
-
-    name: str
-    path: str
-    size: int
-    sha256: str
-    ref: str = "main"
+    name: str  # name in the design's folder
+    path: str  # path below the source
+    size: int  # bytes
+    sha256: str  # SHA-256 of its bytes as downloaded
+    ref: str = "main"  # the branch or commit where the file has these bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicDesign:
-    """A public design.
+    """A public design."""
 
-    Attributes:
-        about: what it is, in a line.
-        files: its files; the netlist last, since a folder without it is no design.
-        importing: the arguments of `macro-placement import` that make a design of the files, with `{}` for their
-            folder; empty if the files are a design already.
-    """
-
-    about: str
-    files: tuple[PublicFile, ...]
+    about: str  # a one-line description
+    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is no design
+    # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
+    # the files already are a design
     importing: str = ""
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of the files, in bytes."""
         return sum(file.size for file in self.files)
 
 
@@ -93,12 +75,12 @@ _ARIANE_IMPORT = "--protobuf {}/ariane.pb.txt.gz --lef {}/NangateOpenCellLibrary
 
 
 def _published(placer: str, size: int, sha256: str) -> PublicFile:
-    """The published comparison's floorplan, with the macros as a placer put them."""
+    """The published comparison's floorplan, with the macros where a placer put them."""
     path = f"{_ARIANE}/def/refs/{placer}/ariane_fp_placed_macros.def"
     return PublicFile(f"{placer}.def", path, size, sha256, _PUBLISHED)
 
 
-PUBLIC_DESIGNS = {
+PUBLIC_DESIGNS = {  # the designs that can be fetched, by name
     "ariane133_ng45": PublicDesign(
         "Ariane RISC-V core, NanGate45, clustered: 133 hard and 782 soft macros",
         (
@@ -169,10 +151,9 @@ PUBLIC_DESIGNS = {
         "--lef {}/ariane.lef --def {}/ariane_X2_xflip.def.gz",
     ),
 }  # fmt: skip
-"""The designs that can be fetched, by name."""
 
 Progress = Callable[[PublicFile, int], None]
-"""Called with a file and the bytes of it that are there; with all of them once it is written."""
+"""Called with a file and the number of its bytes that have arrived; with its size once it is written."""
 
 
 def public_design(name: str) -> PublicDesign:
@@ -192,23 +173,24 @@ def fetch(
     seconds: float = DEADLINE,
     progress: Progress = lambda file, done: None,
 ) -> Path:
-    """Downloads a public design's files; those that are in the folder already and intact are kept.
+    """Downloads a public design's files; intact files in the folder are kept.
 
     Each file is written whole or not at all, so that the same call completes a download that was interrupted.
 
     Args:
-        name: of `PUBLIC_DESIGNS`.
+        name: a key of `PUBLIC_DESIGNS`.
         out: the folder; default: where `load` finds the design by its name.
         source: an address that the files' paths are appended to; `{ref}` in it becomes their branch or commit.
-        seconds: the most that all of it may take.
-        progress: is called as bytes arrive.
+        seconds: maximum duration of the whole download.
+        progress: called as bytes arrive.
 
     Returns:
         The folder.
 
     Raises:
-        DesignError: there is no such design, the source is no address, or a file has other bytes than it must have.
-        OSError: a file cannot be downloaded or written; the message says which, why, and what to do.
+        DesignError: there is no such design, the source is no address, or the bytes of a file are not the expected
+            ones.
+        OSError: a file cannot be downloaded or written; the message names the file, the reason and a remedy.
     """
     design = public_design(name)
     scheme = urllib.parse.urlsplit(source).scheme
@@ -232,7 +214,7 @@ def _is_intact(path: Path, file: PublicFile) -> bool:
 
 
 def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -> bytes:
-    """The bytes of a file; raises as `fetch`."""
+    """The bytes of a file; raises like `fetch`."""
     try:
         data = _read(url, file, deadline, progress)
     except (OSError, http.client.HTTPException) as error:
@@ -247,7 +229,7 @@ def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -
 
 
 def _read(url: str, file: PublicFile, deadline: float, progress: Progress) -> bytes:
-    """What an address holds; of more than a file's size one byte more."""
+    """The bytes at an address; at most one byte more than the file's size."""
     data, most = bytearray(), file.size + 1
     with urllib.request.urlopen(url, timeout=max(min(SILENCE, deadline - monotonic()), 0.01)) as response:
         announced = int(response.headers.get("Content-Length", 0))
@@ -262,7 +244,7 @@ def _read(url: str, file: PublicFile, deadline: float, progress: Progress) -> by
 
 
 def _reason(error: Exception) -> str:
-    """Why a download failed, and what to do."""
+    """The reason for a failed download, and its remedy."""
     elsewhere = "or name another copy of the repository with --source, such as file:///PATH/MacroPlacement"
     if isinstance(error, urllib.error.HTTPError):
         return f"the server answers {error.code} {error.reason}; try again later, {elsewhere}"

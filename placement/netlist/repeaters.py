@@ -1,12 +1,10 @@
-"""The delay of a wire that is repeated as well as the library allows.
+"""The delay of a wire with optimal repeaters from the library.
 
 A long wire is cut into segments, each driven by a buffer, so that its delay is linear in its length. The segment and
-the buffer are those of the least delay per µm: the buffer's own by its tables, into a segment and the next buffer's
-input, and the segment's (Elmore, 0.69 R C). Wires have the resistance and capacitance of the third routing layer that
-has any.
+the buffer are those of minimum delay per µm: the buffer's own delay from its tables, into a segment and the next
+buffer's input, plus the segment's (Elmore, 0.69 R C). Wires have the resistance and capacitance of the third routing
+layer that has any.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,20 +16,16 @@ from placement.netlist.technology import RoutingLayer
 from placement.netlist.timing_library import Buffer, TimingLibrary, buffers
 from placement.netlist.timing_netlist import WireModel
 
-LAYER = 2
-"""The index, among the layers with resistance and capacitance, of the one that prices wires."""
-ASSUMED_CAPACITANCE = 0.17
-"""fF/µm where the LEF files give none; nearly the same in all technologies."""
+LAYER = 2  # index of the layer that prices wires, among the layers with resistance and capacitance
+ASSUMED_CAPACITANCE = 0.17  # capacitance in fF/µm if the LEF files give none; nearly the same in all technologies
 ASSUMED_RESISTIVITY = 0.02
-"""Ω µm of a wire twice as high as wide, where the LEF files give no resistance. With it the third layer of ASAP7 has
-31 Ω and 0.17 fF per µm; OpenROAD's flow, which fits them to extracted designs, has 32 Ω and 0.17 fF for its signals."""
+"""Resistivity in Ω µm of a wire twice as high as wide, if the LEF files give no resistance. With it the third layer of
+ASAP7 has 31 Ω and 0.17 fF per µm; OpenROAD's flow, which fits them to extracted designs, has 32 Ω and 0.17 fF for its
+signals."""
 _ELMORE = 0.69
-_SLEW_OF_WIRE = 2.2
-"""Slew of the whole swing over R C of a segment, its square added to the buffer's."""
-_ROUNDS = 6
-"""Of the slew that a repeater passes on to the next."""
-_SEGMENTS = np.geomspace(2.0, 4000.0, 60)
-"""µm between repeaters that are tried."""
+_SLEW_OF_WIRE = 2.2  # slew of the whole swing over a segment's R C; its square is added to the buffer's
+_ROUNDS = 6  # iterations of the slew that a repeater passes to the next
+_SEGMENTS = np.geomspace(2.0, 4000.0, 60)  # candidate distances between repeaters, in µm
 
 
 class _Stage(NamedTuple):
@@ -43,7 +37,7 @@ class _Stage(NamedTuple):
 
 
 def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireModel:
-    """How the wires of a technology are priced with the buffers of a library.
+    """The wire model of a technology with the buffers of a library.
 
     Raises:
         DesignError: the library has no buffer.
@@ -76,7 +70,7 @@ def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireMo
 
 
 def _electrical(layers: Sequence[RoutingLayer]) -> tuple[float, float, str]:
-    """Ω and fF per µm, and where they come from."""
+    """Ω and fF per µm, and their source."""
     known = [layer for layer in layers if layer.resistance > 0 and layer.capacitance > 0]
     if known:
         layer = known[min(LAYER, len(known) - 1)]

@@ -1,33 +1,29 @@
 """The spacing of macros that standard cells need, which searches keep by default.
 
-A gap between two macros that is narrower than a cell is area in which a global placer puts cells, and from which a
-legaliser cannot take them anywhere near; and macros whose halos touch wall in what lies behind them.
+In a gap between two macros that is narrower than a cell, a global placer puts cells that a legaliser cannot move to any
+nearby position; and macros whose halos touch enclose the cells behind them.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
 
-SLIVER = 20
-"""A run of fewer sites is a sliver: few cells fit in it, and hardly any beside another."""
-_MOST_CELLS = 0.99
-"""The share of the cells that fit in a channel: a few very wide ones would widen all channels."""
+SLIVER = 20  # minimum number of sites in a run that is no sliver; few cells fit in fewer, and hardly any beside another
+_MOST_CELLS = 0.99  # fraction of the cells that fit in a channel; a few very wide ones would widen all channels
 _MOST_COVERED = 0.9
-"""Of the core, by macros with half the spacing on every side, for there to be legal placements that are found."""
+"""Maximum fraction of the core under macros with half the spacing around them, so that legal placements exist."""
 
 _WIDEST = 0.1
-"""Of a macro's size, the channel: where macros are hardly larger than cells, these get past them as they are."""
+"""Maximum channel, as a fraction of a macro's size; around macros hardly larger than cells, cells need no channel."""
 
 
 def spacing_for_cells(flat: FlatDesign, halo: np.ndarray) -> float:
-    """µm that movable macros should keep from each other, for cells to get between them; 0 without rows.
+    """Spacing in µm that movable macros should keep, so that cells fit between them; 0 without rows.
 
-    Where macros have no halos, cells are placed in the gaps: these have `SLIVER` sites and as many as 99% of the cells
-    are wide, and the rows that 99% of the cells are high. Halos have no cells, so the gaps between them have what
-    connects the rows on both sides: one site and one row. Everywhere it is one more of each, because macros do not
-    begin and end on sites and rows. Where the macros need most of the core, or are small, there is no spacing.
+    If macros have no halos, cells are placed in the gaps, which have `SLIVER` sites plus the width of 99% of the cells,
+    and the rows of the height of 99% of the cells. Halos contain no cells, so the gaps between them only need to
+    connect the rows on both sides: one site and one row. One more of each is added everywhere, because macros do not
+    begin and end on sites and rows. If the macros need most of the core, or are small, there is no spacing.
 
     Args:
         flat: the design before clustering.

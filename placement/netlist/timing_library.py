@@ -1,4 +1,4 @@
-"""The timing of cells and macros, as Liberty files give it.
+"""The timing of cells and macros in Liberty files.
 
 Axis legend: K cells, P pins, A arcs, T tables. Times in ps, capacitances in fF, slews of the whole swing in ps.
 """
@@ -20,44 +20,34 @@ _LISTS = ("cells", "pins")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingLibrary:
-    """The cells of one or more Liberty files.
+    """The cells of one or more Liberty files."""
 
-    Attributes:
-        cells: K names; cell k has the pins `pin_start[k]:pin_start[k+1]` and the arcs `arc_start[k]:arc_start[k+1]`.
-        pin_start, arc_start: int32 [K+1].
-        is_latch: int8 [K].
-        pins: P names, a bus bit as `D[3]`.
-        direction: int8 [P], 1: input, 2: output, 3: both, 0: inside; is_clock: int8 [P].
-        rise_capacitance, fall_capacitance, max_capacitance: float32 [P], fF; the last is 0 where there is no limit.
-        arc_from, arc_to: int32 [A], pins; of a limit the clock and the data.
-        arc_kind, arc_sense: int8 [A]; the sense is 1 (positive), -1 (negative) or 0 (both).
-        arc_tables: int32 [4 A], of each arc the tables of the delay to a rising and a falling output and of the slew of
-            both; of a limit those of rising and falling data; -1: none.
-        rows, columns, offset: int32 [T]; table t has its rising row and column indices, then its values row by
-            row, from `offset[t]` in `numbers`. Rows are slews at the source, columns loads; of a limit slews of
-            clock and data.
-        numbers: float32 [·].
-    """
-
+    # K names; cell k has the pins `pin_start[k]:pin_start[k+1]` and the arcs `arc_start[k]:arc_start[k+1]`
     cells: tuple[str, ...]
-    pin_start: np.ndarray
+    pin_start: np.ndarray  # pin_start, arc_start: int32 [K+1]
     arc_start: np.ndarray
-    is_latch: np.ndarray
-    pins: tuple[str, ...]
-    direction: np.ndarray
+    is_latch: np.ndarray  # int8 [K]
+    pins: tuple[str, ...]  # P names, a bus bit as `D[3]`
+    direction: np.ndarray  # int8 [P], 1: input, 2: output, 3: both, 0: inside; is_clock: int8 [P]
     is_clock: np.ndarray
+    # rise_capacitance, fall_capacitance, max_capacitance: float32 [P], fF; the last is 0 if there is no limit
     rise_capacitance: np.ndarray
     fall_capacitance: np.ndarray
     max_capacitance: np.ndarray
-    arc_from: np.ndarray
+    arc_from: np.ndarray  # arc_from, arc_to: int32 [A], pins; for a limit, the clock and the data
     arc_to: np.ndarray
-    arc_kind: np.ndarray
+    arc_kind: np.ndarray  # arc_kind, arc_sense: int8 [A]; the sense is 1 (positive), -1 (negative) or 0 (both)
     arc_sense: np.ndarray
+    # int32 [4 A], for each arc the tables of the delay to a rising and a falling output and of the slew of both; for a
+    # limit, those of rising and falling data; -1: none
     arc_tables: np.ndarray
+    # rows, columns, offset: int32 [T]; table t has its rising row and column indices, then its values row by row, from
+    # `offset[t]` in `numbers`. Rows are slews at the source, columns loads; for a limit, both are slews, of clock and
+    # data.
     rows: np.ndarray
     columns: np.ndarray
     offset: np.ndarray
-    numbers: np.ndarray
+    numbers: np.ndarray  # float32 [·]
 
     @classmethod
     def array_names(cls) -> list[str]:
@@ -69,12 +59,12 @@ class TimingLibrary:
         return {name: getattr(self, name) for name in self.array_names()}
 
     def pin_index(self, cell: int) -> dict[str, int]:
-        """The numbers of a cell's pins by name."""
+        """Maps the names of a cell's pins to their numbers."""
         begin, end = int(self.pin_start[cell]), int(self.pin_start[cell + 1])
         return {name: begin + place for place, name in enumerate(self.pins[begin:end])}
 
     def only(self, cells: np.ndarray) -> TimingLibrary:
-        """The same library with these cells (int [·], each once) alone, in this order, and the tables that they use."""
+        """The library reduced to these cells (int [·], each once), in this order, and the tables that they use."""
         pins, pin_start = _ranges(self.pin_start, cells)
         arcs, arc_start = _ranges(self.arc_start, cells)
         new_pin = np.full(len(self.pins), -1, dtype=np.int32)
@@ -106,7 +96,7 @@ class TimingLibrary:
         )  # fmt: skip
 
     def look_up(self, table: int, slew: float, load: float) -> float:
-        """A table at one point, bilinear; beyond it as its outermost values go on."""
+        """A table at one point, bilinear; its outermost values extrapolate it linearly."""
         begin, down, across = int(self.offset[table]), int(self.rows[table]), int(self.columns[table])
         rows = self.numbers[begin : begin + down]
         columns = self.numbers[begin + down : begin + down + across]
@@ -127,7 +117,7 @@ class Buffer(NamedTuple):
 
 
 def buffers(library: TimingLibrary) -> list[Buffer]:
-    """The cells of one input, one output and one arc that does not invert."""
+    """The cells with one input, one output and one non-inverting arc."""
     found = []
     for cell in range(len(library.cells)):
         arcs = range(int(library.arc_start[cell]), int(library.arc_start[cell + 1]))
@@ -141,7 +131,7 @@ def buffers(library: TimingLibrary) -> list[Buffer]:
 
 
 def merged(libraries: Sequence[TimingLibrary]) -> tuple[TimingLibrary, list[str]]:
-    """Several libraries as one, and the names of cells that more than one defines; the first definition holds."""
+    """Merges libraries; also returns the names of cells with several definitions, of which the first holds."""
     shifts = {"pins": 0, "arcs": 0, "tables": 0, "numbers": 0}
     parts: dict[str, list[np.ndarray]] = {name: [] for name in TimingLibrary.array_names()}
     starts: dict[str, np.ndarray] = {name: np.zeros(1, dtype=np.int32) for name in ("pin_start", "arc_start")}
@@ -170,7 +160,7 @@ def merged(libraries: Sequence[TimingLibrary]) -> tuple[TimingLibrary, list[str]
 
 
 def _ranges(start: np.ndarray, of: np.ndarray, sizes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The members of the chosen ranges one after the other (int64 [·]), and where each begins (int32 [len(of) + 1])."""
+    """The members of the chosen ranges, concatenated (int64 [·]), and where each begins (int32 [len(of) + 1])."""
     count = start[of + 1] - start[of] if sizes is None else sizes
     starts = np.concatenate(([0], np.cumsum(count)))
     members = np.arange(starts[-1]) - np.repeat(starts[:-1], count) + np.repeat(start[of], count)
@@ -178,7 +168,7 @@ def _ranges(start: np.ndarray, of: np.ndarray, sizes: np.ndarray | None = None) 
 
 
 def _between(values: np.ndarray, at: float) -> tuple[int, int, float]:
-    """The two neighbours of `at` among rising values, and its share of the way; beyond them as the outermost go on."""
+    """The two neighbours of `at` among rising values, and its fraction between them; the outermost two extrapolate."""
     if len(values) == 1:
         return 0, 0, 0.0
     low = int(np.clip(np.searchsorted(values, at, side="right") - 1, 0, len(values) - 2))

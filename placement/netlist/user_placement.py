@@ -3,8 +3,6 @@
 Axis legend: N nodes of the design, A nodes of the user's files, in which the macros of arrays are separate nodes.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -18,27 +16,22 @@ from placement.netlist.load import read_clusters
 
 
 class UserPlacement(NamedTuple):
-    """The nodes of an imported design as a DEF file places them.
+    """The nodes of an imported design as a DEF file places them."""
 
-    Attributes:
-        placement: µm from the core's lower left corner.
-        has_cells: whether the file places the standard cells: soft macros are then located at their cells' centres of
-            area, otherwise where the design has them.
-        notices: what was passed over.
-    """
-
-    placement: Placement
+    placement: Placement  # µm from the core's lower left corner
+    # whether the file places the standard cells; soft macros are then located at their cells' centres of area,
+    # otherwise where the design has them
     has_cells: bool
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the components that were skipped
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:
-    """Whether a file has the name of a DEF file."""
+    """Whether a file's name is that of a DEF file."""
     return Path(path).name.lower().endswith((".def", ".def.gz"))
 
 
 def canvas_note(path: str | os.PathLike[str], canvas: Canvas, used: Canvas, *, done: str) -> str | None:
-    """A note if the placement in a file, which is now `done` ("evaluated") on `used`, was made for another canvas."""
+    """Returns a note if a file's placement, now `done` ("evaluated") on `used`, was made for another canvas."""
     if canvas == used:
         return None
     return f"note: {path} was made for {_described(canvas)}; {done} on {_described(used)}"
@@ -52,10 +45,10 @@ def _described(canvas: Canvas) -> str:
 
 
 def read_clustered_def(path: str | os.PathLike[str], folder: str | os.PathLike[str], design: Design) -> UserPlacement:
-    """The macros and soft macros of an imported design, loaded from `folder`, as a DEF file places them.
+    """Reads the macros and soft macros of an imported design, loaded from `folder`, as a DEF file places them.
 
     Raises:
-        DesignError: as `read_def_placement` and `read_flat`; a macro is not placed.
+        DesignError: like `read_def_placement` and `read_flat`; a macro is not placed.
     """
     flat = read_flat(Path(folder))
     given, notices = read_def_placement(path, flat)
@@ -77,7 +70,7 @@ def read_clustered_def(path: str | os.PathLike[str], folder: str | os.PathLike[s
     found = np.bincount(cluster[(cluster >= 0) & given.placed], minlength=len(soft))
     has_cells = len(soft) > 0 and bool(found.all())
     if has_cells:
-        from placement.netlist.clustering.groups import centroids  # late: SciPy takes a while to import
+        from placement.netlist.clustering.groups import centroids  # imported late, since SciPy takes a while
 
         area = np.where(given.placed, flat.netlist.width * flat.netlist.height, 0.0)
         soft_x, soft_y = centroids(cluster, len(soft), x=given.x, y=given.y, area=area)
@@ -87,16 +80,17 @@ def read_clustered_def(path: str | os.PathLike[str], folder: str | os.PathLike[s
 
 
 def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tuple[Placement, tuple[str, ...]]:
-    """A DEF file's components, found by their unescaped names, as a placement of a flat design's nodes, and notices.
+    """Reads a DEF file's components, by their unescaped names, as a placement of a flat design's nodes; returns
+    notices, too.
 
     Nodes that are not in the file, or not placed in it, are not placed; ports keep the design's positions. An array is
-    located where its macros are. Cells that the design does not have are passed over: a flow adds taps and buffers.
+    located where its macros are. Cells that the design does not have are skipped, since a flow adds taps and buffers.
 
     Raises:
-        DesignError: as `read_def`; the file has macros that the design does not have, a hard macro of the design is
+        DesignError: like `read_def`; the file has macros that the design does not have, a hard macro of the design is
             no component of it, or the macros of an array do not form the array.
     """
-    # Late: the readers of LEF and DEF take a while to import.
+    # Imported late, since the readers of LEF and DEF take a while.
     from placement.netlist.formats.def_design import component_centres, missing_nodes, passed_over, placement_status
     from placement.netlist.formats.def_file import PlacementStatus, read_def
 
@@ -117,7 +111,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     y[: len(own)] = np.where(is_port[: len(own)], design.placement.y[own], 0.0)
     placed, orientation = is_port.copy(), np.zeros(netlist.num_nodes, dtype=np.int8)
     own_x, own_y = component_centres(file, netlist, node_of)
-    # Bumps, and pads without a place, are ports of the design.
+    # Bumps, and pads without a position, are ports of the design.
     moved = (node_of >= 0) & ~is_port[node_of]
     to = node_of[moved]
     x[to], y[to], orientation[to] = own_x[moved], own_y[moved], components.orientation[moved]
@@ -150,7 +144,7 @@ def _macros_apart(design: FlatDesign) -> tuple[Netlist, np.ndarray]:
 
 
 def _joined(path: str | os.PathLike[str], design: FlatDesign, own: np.ndarray, apart: Placement) -> Placement:
-    """The placement (of [A]) as one of the design's nodes ([N])."""
+    """Converts the placement of the A separate nodes to one of the design's N nodes."""
     count, first = design.netlist.num_nodes, len(own)
     x, y = np.zeros((2, count))
     orientation, placed = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.bool_)

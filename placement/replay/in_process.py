@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 CONNECT_SECONDS = 10.0
 INSTALL_REVERB = "on Linux x86-64 with Python 3.11, `make install` in a checkout installs it"
-"""How to get Reverb; pip alone finds no versions that agree (CONTRIBUTING.md, \"Changing the pinned packages\")."""
+"""Advice to install Reverb; pip alone finds no compatible versions (CONTRIBUTING.md, "Changing the pinned packages").
+"""
 
 
 def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None) -> Replay:
     """Makes the replay named by `config.name`; `auto` is Reverb if it can be imported, else memory, and is logged once.
 
     Args:
-        config: the kind of replay, and how many episodes it holds at most.
+        config: the kind of replay, and its capacity in episodes.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; episodes of others are rejected. None = not checked.
 
@@ -58,11 +59,11 @@ def _warn_once(reason: str) -> None:
 class ReverbReplay(Replay):
     """A `Replay` on a Reverb server in this process: one shard, a writer for each thread, and the reader.
 
-    Episodes are fetched only during a read, so that only Reverb's own prefetch is held beyond `capacity`. Malformed
+    Episodes are fetched only during a read, so that only Reverb's own prefetch is stored beyond `capacity`. Malformed
     items are rejected and counted.
 
     Args:
-        capacity: episodes that the table holds at most; writers wait when it is full.
+        capacity: maximum number of episodes in the table; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
 
@@ -71,7 +72,7 @@ class ReverbReplay(Replay):
     """
 
     def __init__(self, *, capacity: int, steps: int, designs: int | None = None) -> None:
-        # Late: TensorFlow takes seconds to import.
+        # Imported late, since TensorFlow takes seconds.
         from placement.replay.shard import ReplayShard
         from placement.replay.shard_reader import ShardedReplay
         from placement.replay.shard_writer import ShardWriter
@@ -93,7 +94,7 @@ class ReverbReplay(Replay):
 
     @property
     def rejected(self) -> int:
-        """Malformed items that were dropped."""
+        """Number of malformed items that were dropped."""
         return self._reading.rejected
 
     def write(self, episode: Episode, *, timeout: float) -> None:
@@ -118,5 +119,5 @@ class ReverbReplay(Replay):
         for writer in self._writers:
             writer.close()
         self._reading.stop()
-        self._shard.close()  # ends the waits of writers and reader, which nothing else in one process does as soon
+        self._shard.close()  # ends the waits of writers and reader at once
         self._reading.close()

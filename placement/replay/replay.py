@@ -1,9 +1,7 @@
 """The replay between actors and learner: whole episodes, first in first out, each consumed once; and one in memory.
 
-All methods may be called from several threads at once unless a class says otherwise.
+All methods are thread-safe unless a class states otherwise.
 """
-
-from __future__ import annotations
 
 import collections
 import threading
@@ -15,7 +13,7 @@ from placement.episode import Episode, Schema
 
 
 class ReplayTimeout(TimeoutError):
-    """A read or a write waited past its deadline; the message says who waited for what."""
+    """A read or a write waited past its deadline; the message names the waiting thread and the reason."""
 
 
 class ReplayClosed(RuntimeError):
@@ -36,7 +34,7 @@ class ReplayWriter(Protocol):
         """
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees the stored episodes. May be called twice."""
 
 
 class ReplayReader(Protocol):
@@ -46,7 +44,7 @@ class ReplayReader(Protocol):
         """Takes the `count` oldest episodes, waiting up to `timeout` seconds.
 
         Raises:
-            ReplayTimeout: fewer came in time; they stay for the next read.
+            ReplayTimeout: fewer arrived in time; they remain for the next read.
             ReplayClosed: the replay is closed.
             RuntimeError: reading failed for a reason other than a server's death.
         """
@@ -55,7 +53,7 @@ class ReplayReader(Protocol):
         """The number of episodes that wait to be read."""
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees the stored episodes. May be called twice."""
 
 
 class Replay(ReplayWriter, ReplayReader, Protocol):
@@ -66,14 +64,14 @@ class Delivery:
     """Hands episodes to readers, one reader at a time, each wait with a deadline.
 
     Args:
-        name: of the replay, for messages.
-        available: returns how many episodes can be taken now; called with `changed` held.
-        take: takes that many; called with `changed` held.
-        explain: returns more about why too few came, for messages.
+        name: the replay's name, for messages.
+        available: returns the number of episodes that can be taken now; called with `changed` held.
+        take: takes a number of episodes; called with `changed` held.
+        explain: returns further reasons for too few episodes, for messages.
 
     Attributes:
-        changed: held and notified by whoever changes what is available.
-        wanted: episodes that the waiting reader wants; 0 = no reader waits.
+        changed: held and notified by code that changes the available episodes.
+        wanted: number of episodes that the waiting reader wants; 0 = no reader waits.
         closed: set once `close` was called.
     """
 
@@ -86,14 +84,14 @@ class Delivery:
         explain: Callable[[], str] = str,
     ) -> None:
         self._name, self._available, self._take, self._explain = name, available, take, explain
-        self._reading = threading.Lock()  # one reader at a time, so that each gets consecutive episodes
+        self._reading = threading.Lock()  # one reader at a time, so that each receives consecutive episodes
         self._error: Exception | None = None
         self.changed = threading.Condition()
         self.wanted = 0
         self.closed = threading.Event()
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes `count` episodes, waiting up to `timeout` seconds; raises what `ReplayReader.read` raises."""
+        """Takes `count` episodes, waiting up to `timeout` seconds; raises the errors of `ReplayReader.read`."""
         deadline = time.monotonic() + timeout
         if not self._reading.acquire(timeout=timeout):
             raise ReplayTimeout(f"{_me()} waited {timeout:g} s for another reader of {self._name}")
@@ -127,7 +125,7 @@ class Delivery:
             raise RuntimeError(f"reading from {self._name} failed: {self._error}") from self._error
 
     def fail(self, error: Exception) -> None:
-        """Hands an error to all readers, now and later."""
+        """Raises an error in all readers, now and later."""
         with self.changed:
             self._error = error
             self.changed.notify_all()
@@ -148,12 +146,12 @@ class MemoryReplay(Replay):
     """A `Replay` in this process's memory: a bounded queue under a condition variable.
 
     Args:
-        capacity: episodes held at most; writers wait when it is full, unless the reader wants more at once.
+        capacity: maximum number of stored episodes; writers wait when it is full, unless the reader wants more at once.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
     """
 
-    rejected = 0  # a malformed episode is never added: `write` raises
+    rejected = 0  # A malformed episode is never added, since `write` raises.
 
     def __init__(self, *, capacity: int, steps: int, designs: int | None = None) -> None:
         self._capacity = capacity

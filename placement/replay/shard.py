@@ -1,4 +1,4 @@
-"""A replay shard: one Reverb server that holds whole episodes, first in first out, and its checkpoints on disk."""
+"""A replay shard: one Reverb server that stores whole episodes, first in first out, and its checkpoints on disk."""
 
 from __future__ import annotations
 
@@ -22,28 +22,20 @@ from placement.transport.reverb_server import ReverbServer, start_server
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 INFO_SECONDS = 10
-COMPLETE = "DONE"
-"""The file that Reverb writes last into a checkpoint's folder."""
+COMPLETE = "DONE"  # the file that Reverb writes last into a checkpoint's folder
 _UNFINISHED = ".saving-"
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardLoad:
-    """What a shard reports about itself.
+    """A shard's report about itself."""
 
-    Attributes:
-        size, capacity: episodes held, now and at most.
-        written, taken: episodes in all, those before a restored checkpoint included.
-        checkpoints: saved since it began.
-        unauthenticated: connections closed because the client did not prove the run's token.
-    """
-
-    size: int
+    size: int  # size, capacity: current and maximum number of stored episodes
     capacity: int
-    written: int
+    written: int  # written, taken: total numbers of episodes, including those before a restored checkpoint
     taken: int
-    checkpoints: int
-    unauthenticated: int = 0
+    checkpoints: int  # number of checkpoints saved since it began
+    unauthenticated: int = 0  # number of connections closed because the client did not prove the run's token
 
 
 class ReplayShard:
@@ -51,20 +43,20 @@ class ReplayShard:
 
     Args:
         number: its stable number, for messages.
-        capacity: episodes held at most; writers wait when it is full.
+        capacity: maximum number of stored episodes; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
         port: TCP port; 0 = any free one.
         bind: address by which others reach it; with one that is no loopback address it listens on all interfaces.
-        checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is moved aside, with
-            a warning.
-        token: the run's, which all clients must prove; None = clients need not prove anything.
+        checkpoint_folder: the folder of its checkpoints; None = nothing is saved. A damaged checkpoint is moved aside,
+            with a warning.
+        token: the run's token, which all clients must prove; None = clients need not prove anything.
 
     Raises:
-        PortTaken, ServerTimeout, NotPrivate: as `start_server`.
+        PortTaken, ServerTimeout, NotPrivate: like `start_server`.
 
     Attributes:
         port, address: TCP port, and `host:port`, by which others reach it.
-        restored: the checkpoint that it started from; None = it began empty.
+        restored: the checkpoint that it started from; None = it started empty.
     """
 
     def __init__(
@@ -88,7 +80,7 @@ class ReplayShard:
             self._server = self._start(port, bind)
             self.address, self.port = self._server.address, self._server.port
             return
-        # Reverb cannot authenticate clients, so it is kept to this machine, behind a gate that does.
+        # Reverb cannot authenticate clients, so it is reachable from this machine only, behind a gate that can.
         self._server = self._start(0, "127.0.0.1", private=True)
         try:
             self._gate = Gate(self._server.port, bind=bind, token=token, port=port)
@@ -119,11 +111,12 @@ class ReplayShard:
                 )
 
     def size(self) -> int:
-        """Episodes held."""
+        """Number of stored episodes."""
         return self.statistics().size
 
     def checkpoint(self) -> Path:
-        """Saves what is held, completely or not at all; writers and readers wait meanwhile. Only the newest is kept.
+        """Saves the stored episodes, completely or not at all; writers and readers wait meanwhile. Only the newest is
+        kept.
 
         Returns:
             The checkpoint's folder.
@@ -148,8 +141,8 @@ class ReplayShard:
             return saved.add(Path(self._server.client.checkpoint()))
 
     def statistics(self) -> ShardLoad:
-        """How full it is, and how many episodes arrived and left."""
-        # From the table that is served: after a restart it is not the one that the server was given.
+        """The fill level, and the numbers of episodes that arrived and left."""
+        # Read from the served table, which after a restart is not the one that the server was given.
         info = self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
         return ShardLoad(
             size=int(info.current_size),
@@ -168,14 +161,14 @@ class ReplayShard:
 
 
 class ShardCheckpoints:
-    """One shard's checkpoints in a folder, numbered: the newest has the highest number, whatever any clock says.
+    """One shard's checkpoints in a folder, numbered: the newest has the highest number, regardless of any clock.
 
     Reverb names its checkpoints by time, restores the last name, and keeps the last name only; on a machine whose clock
-    is behind, that is an older one. So each checkpoint is written into a folder of its own and renamed to the next
-    number once it is complete. Whatever a killed process left unfinished is removed.
+    is behind, that is an older one. Therefore each checkpoint is written into a separate folder and renamed to the next
+    number once it is complete. Unfinished files of a killed process are removed.
 
     Args:
-        folder: is created if it does not exist.
+        folder: created if it does not exist.
 
     Attributes:
         unfinished: the folder that Reverb writes into; empty between checkpoints.
@@ -193,7 +186,7 @@ class ShardCheckpoints:
         return next((path for path in reversed(self._numbered()) if _is_complete(path)), None)
 
     def add(self, written: Path) -> Path:
-        """Makes what Reverb wrote into `unfinished` the newest, and removes all others; returns its new path.
+        """Makes the checkpoint in `unfinished` the newest, and removes all others; returns its new path.
 
         Raises:
             OSError: it cannot be renamed. The newest is still the previous one.
@@ -213,7 +206,7 @@ class ShardCheckpoints:
         return checkpoint.rename(next(place for place in places if not place.exists()))
 
     def _numbered(self) -> list[Path]:
-        """Oldest first."""
+        """The checkpoints, oldest first."""
         found = [path for path in self._folder.iterdir() if path.name.isdigit() and path.is_dir()]
         return sorted(found, key=lambda path: int(path.name))
 

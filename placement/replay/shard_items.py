@@ -1,12 +1,10 @@
-"""One episode as one item of a Reverb table: how it is written, read and rejected; shared by all that use Reverb here.
+"""Writes, reads and rejects episodes as items of a Reverb table; shared by all users of Reverb here.
 
-Reverb 0.14 leaves two things to its users: a read from a dead server waits for ever (here it can be cancelled), and so
+Reverb 0.14 leaves two problems to its users: a read from a dead server waits forever (here it can be cancelled), and so
 does the creation of a validating writer (here the table's signature is requested with a deadline). Reading uses its
 dataset with one worker, which first-in-first-out order needs; its documentation says that `Client.sample` is not for
 training.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -20,23 +18,21 @@ from placement.transport.addresses import accepts
 from placement.transport.gate import Dial, direct
 from placement.transport.reverb_server import quiet_standard_error, reverb, tf
 
-# reverb_server comes first: it has TensorFlow start quietly.
+# reverb_server comes first: it makes TensorFlow start quietly.
 # isort: split
 from tensorflow.python.data.util import structure
 from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.cancellation import CancellationManager
 
 TABLE = "episodes"
-PROBE_SECONDS = 5.0
-"""The time that a shard has to answer `probe`."""
+PROBE_SECONDS = 5.0  # timeout for a shard to answer `probe`, in seconds
 GONE_SECONDS, GONE_ATTEMPTS = 10.0, 3
-"""Behind a link that others fill, a connection takes its time, and may get lost."""
-SILENCE_SECONDS = 30.0
-"""A shard that takes connections but has answered nothing for so long counts as down."""
+"""Timeout and attempts of a connection; on a link full of other traffic it takes its time, and may get lost."""
+SILENCE_SECONDS = 30.0  # seconds without an answer after which a shard that accepts connections counts as down
 
 
 class ShardMismatch(RuntimeError):
-    """A shard holds episodes of another shape than this run's."""
+    """A shard stores episodes of another shape than this run's."""
 
 
 class ItemsEnded(Exception):
@@ -44,13 +40,13 @@ class ItemsEnded(Exception):
 
 
 def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
-    """First in, first out; each item is taken once; writers wait while it holds `capacity` items."""
+    """A first-in-first-out table whose items are taken once; writers wait while it contains `capacity` items."""
     specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in schema.fields()}
     return reverb.Table.queue(TABLE, capacity, signature=specs)
 
 
 def probe(address: str, *, timeout: float = PROBE_SECONDS, dial: Dial = direct) -> Any | None:
-    """The `TableInfo` of the episodes' table at `address`; None if nobody answers within `timeout` seconds."""
+    """The `TableInfo` of the episodes' table at `address`; None without an answer within `timeout` seconds."""
     if address and accepts(address, timeout=timeout):
         with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
             return reverb.Client(dial(address)).server_info(timeout=max(1, round(timeout))).get(TABLE)
@@ -58,10 +54,10 @@ def probe(address: str, *, timeout: float = PROBE_SECONDS, dial: Dial = direct) 
 
 
 def is_gone(address: str) -> bool:
-    """Whether nothing takes connections at `address` any more; at once if they are refused.
+    """Whether nothing accepts connections at `address` any more; immediate if they are refused.
 
-    A connected client uses this instead of `probe`: gRPC sends questions over the connection that carries the episodes,
-    so that over a slow link an answer arrives only after all episodes that are under way.
+    A connected client uses this instead of `probe`: gRPC sends queries over the connection that carries the episodes,
+    so that over a slow link an answer arrives only after all episodes under way.
     """
     return not any(accepts(address, timeout=GONE_SECONDS) for _ in range(GONE_ATTEMPTS))
 
@@ -72,7 +68,7 @@ def is_silent(since: float) -> bool:
 
 
 def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> None:
-    """Raises ShardMismatch unless the table of a `TableInfo` holds the schema's episodes."""
+    """Raises ShardMismatch unless the table of a `TableInfo` stores the schema's episodes."""
     found = {}
     if isinstance(info.signature, dict):
         found = {name: (tuple(spec.shape), spec.dtype.as_numpy_dtype) for name, spec in info.signature.items()}
@@ -87,9 +83,9 @@ class ItemWriter:
     """One thread's Reverb writer to one shard, with at most one item under way.
 
     Attributes:
-        shard, address: the shard's number and where it is.
-        pending: the episode that was handed over and is not known to be in the table; None = none.
-        began: when it was handed over, by the monotonic clock.
+        shard, address: the shard's number and address.
+        pending: the submitted episode that is not known to be in the table; None = none.
+        began: the time of its submission, by the monotonic clock.
     """
 
     def __init__(self, address: str, *, shard: int = 0, dial: Dial = direct) -> None:
@@ -99,13 +95,13 @@ class ItemWriter:
         self.pending: Episode | None = None
 
     def begin(self, episode: Episode) -> None:
-        """Hands over an episode without waiting."""
+        """Submits an episode without waiting."""
         self._writer.append(episode._asdict())
         self._writer.create_item(TABLE, 1.0, {name: column[-1] for name, column in self._writer.history.items()})
         self.pending, self.began = episode, time.monotonic()
 
     def flush(self, timeout: float) -> bool:
-        """Waits up to `timeout` seconds; whether the table has the item. Raises RuntimeError if the server stopped."""
+        """Waits up to `timeout` seconds; returns whether the table has the item; RuntimeError if the server stopped."""
         try:
             self._writer.flush(0, timeout_ms=max(int(timeout * 1000), 1))
         except reverb.errors.DeadlineExceededError:
@@ -114,7 +110,7 @@ class ItemWriter:
         return True
 
     def close(self) -> None:
-        """Abandons what is pending."""
+        """Abandons the pending episode."""
         self._writer.close()
 
 
@@ -122,7 +118,7 @@ class ItemReader:
     """Takes the items of one server's table, oldest first; for one thread, except `cancel`.
 
     Args:
-        address: of a server that answers (with a dead one this takes half a minute).
+        address: address of a server that answers (with a dead one this takes half a minute).
         schema: what episodes must satisfy.
         dial: see `Dial`.
 
@@ -134,16 +130,16 @@ class ItemReader:
         self._schema = schema
         self._cancellation = CancellationManager()
         try:
-            with quiet_standard_error():  # Reverb prints a line about a server in this process
+            with quiet_standard_error():  # Reverb prints a line about a server in this process.
                 self._iterator = iter(_dataset(dial(address), schema))
         except tf.errors.OpError as error:
             raise ItemsEnded(_first_line(error)) from None
 
     def next(self) -> Episode:
-        """The next episode; waits for it until cancelled.
+        """Returns the next episode; waits for it until cancelled.
 
         Raises:
-            MalformedEpisode: the next item was no episode of the schema, and is dropped.
+            MalformedEpisode: the next item was not an episode of the schema, and is dropped.
             ItemsEnded: there will be no more.
         """
         try:
@@ -160,7 +156,7 @@ class ItemReader:
         """`next(iterator)` that can be cancelled.
 
         TensorFlow (whose version Reverb pins) offers that for functions only, and a function closes the reader, with
-        what it has prefetched, at the first malformed item.
+        its prefetched items, at the first malformed item.
         """
         iterator = self._iterator
         types, shapes = iterator._flat_output_types, iterator._flat_output_shapes
@@ -175,7 +171,7 @@ class ItemReader:
         return structure.from_compatible_tensor_list(iterator.element_spec, tensors)
 
     def cancel(self) -> None:
-        """Ends the reader, from any thread: a waiting `next` raises ItemsEnded. What was prefetched is lost."""
+        """Ends the reader, from any thread: a waiting `next` raises ItemsEnded. Prefetched items are lost."""
         self._cancellation.start_cancel()
 
 

@@ -1,7 +1,7 @@
-"""The learner's side of the sharded replay: it draws from all live shards fairly, and survives the death of any.
+"""The learner's side of the sharded replay, which reads from all live shards fairly and survives the death of any.
 
-Nothing that comes from a shard is trusted: an item that is not a well-formed episode is rejected and counted, and an
-episode that came before (from a shard's checkpoint, or written twice because its first shard died) is dropped.
+No data from a shard are trusted: an item that is not a well-formed episode is rejected and counted, and an episode that
+was read before (from a shard's checkpoint, or written twice because its first shard died) is dropped.
 """
 
 from __future__ import annotations
@@ -23,56 +23,38 @@ from placement.transport.gate import Dial, direct
 CLOSE_SECONDS = 10.0
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.5
-IDLE_SECONDS = 0.25
-"""A shard that yields nothing for so long leaves its share of a read to the others."""
-REPEATED_REJECTIONS = 100
-"""After so many rejections in a row the connection is opened anew."""
+IDLE_SECONDS = 0.25  # seconds without an episode after which a shard leaves its share of a read to the others
+REPEATED_REJECTIONS = 100  # number of consecutive rejections after which the connection is reopened
 
 
 @dataclasses.dataclass
 class ShardStatistics:
-    """What the learner knows of one shard.
+    """The learner's data on one shard."""
 
-    Attributes:
-        number: its stable number.
-        address: its last known address; empty = never found.
-        connected: whether it answers.
-        waiting: episodes in its table, as of about a second ago while it is connected.
-        ready: episodes fetched from it that the learner has not taken yet.
-        taken: episodes that the learner took.
-        rejected: malformed items that were dropped.
-        duplicates: episodes that were dropped because they had been fetched before.
-        failures: how often the connection to it was lost.
-        rate: episodes taken per second since the reading began.
-        wait: seconds that the reader spent waiting for an episode from this shard.
-        skew: taken, over the mean of all shards; 1 = its fair share, NaN before the first.
-        error: why it was lost last; empty = never.
-    """
-
-    number: int
-    address: str = ""
-    connected: bool = False
-    waiting: int = 0
-    ready: int = 0
-    taken: int = 0
-    rejected: int = 0
-    duplicates: int = 0
-    failures: int = 0
-    rate: float = 0.0
-    wait: float = 0.0
-    skew: float = 0.0
-    error: str = ""
+    number: int  # its stable number
+    address: str = ""  # its last known address; empty = never found
+    connected: bool = False  # whether it answers
+    waiting: int = 0  # number of episodes in its table, as of about a second ago while it is connected
+    ready: int = 0  # number of episodes fetched from it that the learner has not taken yet
+    taken: int = 0  # number of episodes that the learner took
+    rejected: int = 0  # number of malformed items that were dropped
+    duplicates: int = 0  # number of episodes that were dropped because they had been fetched before
+    failures: int = 0  # number of times that the connection to it was lost
+    rate: float = 0.0  # episodes taken per second since the reading began
+    wait: float = 0.0  # seconds that the reader spent waiting for an episode from this shard
+    skew: float = 0.0  # `taken` over the mean of all shards; 1 = its fair share, NaN before the first episode
+    error: str = ""  # the reason of the last loss; empty = none
 
 
 class ShardedReplay(ReplayReader):
     """Reads several shards, which may die and return, and takes an equal share of episodes from each.
 
     Args:
-        addresses: of the shards at present.
+        addresses: returns the current addresses of the shards.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
-        ahead: episodes fetched ahead from each shard while nobody reads; they are lost if this process dies.
-        intervals: int64 [N, 3], as `intervals()` returned them for a checkpoint; None = nothing was taken before.
+        ahead: number of episodes fetched ahead from each shard between reads; they are lost if this process dies.
+        intervals: int64 [N, 3], the value of `intervals()` in a checkpoint; None = nothing was taken before.
         numbers: the shards' numbers, for messages and statistics; default: from 0.
         dial: see `Dial`.
     """
@@ -96,7 +78,7 @@ class ShardedReplay(ReplayReader):
             "the replay shards", available=self._available, take=self._take, explain=self._explain
         )
         self._readers: list[_ShardReader] = []
-        with self._delivery.changed:  # no reader asks what is wanted before all exist
+        with self._delivery.changed:  # No reader may start before all exist.
             for place, number in enumerate(range(len(addresses())) if numbers is None else numbers):
                 reader = _ShardReader(
                     number,
@@ -125,27 +107,27 @@ class ShardedReplay(ReplayReader):
         return self._delivery.read(count, timeout=timeout)
 
     def size(self) -> int:
-        """Episodes fetched but not taken, and those in the shards' tables (as of the last second)."""
+        """Number of episodes fetched but not taken, and of those in the shards' tables (as of the last second)."""
         with self._delivery.changed:
             return self._available() + sum(reader.known.waiting for reader in self._readers if reader.known.connected)
 
     @property
     def rejected(self) -> int:
-        """Malformed items that were dropped, over all shards."""
+        """Number of malformed items that were dropped, over all shards."""
         return sum(reader.known.rejected for reader in self._readers)
 
     @property
     def duplicates(self) -> int:
-        """Episodes that were dropped because they had come before, over all shards."""
+        """Number of episodes that were dropped because they had been read before, over all shards."""
         return sum(reader.known.duplicates for reader in self._readers)
 
     def intervals(self) -> np.ndarray:
-        """int64 [N, 3]: actor, first and last count of the episodes taken, for a checkpoint."""
+        """Actor, first and last count of the episodes taken, for a checkpoint; int64 [N, 3]."""
         with self._delivery.changed:
             return self._taken.rows()
 
     def statistics(self) -> tuple[ShardStatistics, ...]:
-        """What is known of each shard, by number."""
+        """The data on each shard, by number."""
         seconds = max(time.monotonic() - self._began, 1e-9)
         with self._delivery.changed:
             mean = sum(reader.known.taken for reader in self._readers) / len(self._readers)
@@ -161,13 +143,11 @@ class ShardedReplay(ReplayReader):
             )
 
     def stop(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and asks the own ones to end, without waiting for them."""
+        """Wakes all waiting threads with ReplayClosed and requests its own threads to end, without waiting for them."""
         self._delivery.close()
 
     def close(self) -> None:
-        """Wakes all waiting threads with ReplayClosed and ends the own ones; the shards keep running. May be called
-        twice.
-        """
+        """Wakes waiting threads with ReplayClosed and ends its own; the shards keep running. May be called twice."""
         self.stop()
         deadline = time.monotonic() + CLOSE_SECONDS
         for reader in self._readers:
@@ -178,13 +158,13 @@ class ShardedReplay(ReplayReader):
             for reader in self._readers:
                 reader.ready.clear()
 
-    # Called with `changed` held.
+    # The methods below are called with `changed` held.
 
     def _available(self) -> int:
         return sum(len(reader.ready) for reader in self._readers)
 
     def _wants(self, reader: _ShardReader) -> bool:
-        """Whether a reader should fetch: up to its share of what is wanted, and more if the others yield nothing."""
+        """Whether a reader should fetch: up to its share of the wanted episodes; more if the others yield nothing."""
         wanted = self._delivery.wanted
         connected = max(sum(each.known.connected for each in self._readers), 1)
         share = max(-(-wanted // connected), self._ahead)
@@ -196,7 +176,7 @@ class ShardedReplay(ReplayReader):
         return all(len(other.ready) >= share or other.is_idle() for other in others)
 
     def _take(self, count: int) -> list[Episode]:
-        """Round robin, resuming after the shard from which the last call took an episode."""
+        """Takes episodes round robin, resuming after the shard from which the last call took an episode."""
         taken: list[Episode] = []
         while len(taken) < count:
             reader = self._readers[self._next_reader % len(self._readers)]
@@ -220,25 +200,25 @@ class ShardedReplay(ReplayReader):
             while not self._delivery.closed.wait(WATCH_SECONDS):
                 for reader in self._readers:
                     reader.check_connection()
-        except Exception as error:  # noqa: BLE001  handed to whoever reads
+        except Exception as error:  # noqa: BLE001  raised in the reading thread
             self._delivery.fail(error)
 
 
 class _ShardReader:
-    """Fetches one shard's episodes ahead in a thread of its own, and outlives the shard's deaths.
+    """Fetches one shard's episodes ahead in its own thread, and survives the shard's deaths.
 
     Args:
-        number: the shard's.
-        address: returns the shard's present address; empty = down.
+        number: the shard's number.
+        address: returns the shard's current address; empty = down.
         schema: what episodes must satisfy.
-        delivery: is notified of new episodes and of errors that are not the shard's; its closing ends the thread.
+        delivery: notified of new episodes and of errors that are not the shard's; its closing ends the thread.
         wants: whether this reader should fetch another episode; called with `delivery.changed` held.
         is_new: registers a fetched episode and returns whether it is new; called with `delivery.changed` held.
         dial: see `Dial`.
 
     Attributes:
         ready: fetched episodes; `delivery.changed` guards it.
-        known: of the shard; `ShardedReplay.statistics` fills in `ready`, `rate`, `wait` and `skew`.
+        known: the shard's statistics; `ShardedReplay.statistics` fills in `ready`, `rate`, `wait` and `skew`.
     """
 
     def __init__(
@@ -267,7 +247,7 @@ class _ShardReader:
         return self._waited + (time.monotonic() - since if since else 0.0)
 
     def is_idle(self) -> bool:
-        """Whether it has fetched nothing for a while although it tries to, or is not connected."""
+        """Whether it has fetched nothing for a while despite trying, or is not connected."""
         since = self._waiting_since
         return not self.known.connected or (since > 0 and time.monotonic() - since >= IDLE_SECONDS)
 
@@ -305,7 +285,7 @@ class _ShardReader:
                         self.known.error, self.known.waiting = str(error), 0
                 finally:
                     self._items, self.known.connected = None, False
-        except Exception as error:  # noqa: BLE001  handed to whoever reads
+        except Exception as error:  # noqa: BLE001  raised in the reading thread
             self._delivery.fail(error)
 
     def _connect(self) -> ItemReader | None:
@@ -323,7 +303,7 @@ class _ShardReader:
         return self._items
 
     def _receive(self, items: ItemReader) -> None:
-        """Fetches what is wanted; raises ItemsEnded when the connection is lost."""
+        """Fetches the wanted episodes; raises ItemsEnded when the connection is lost."""
         delivery, repeated = self._delivery, 0
         while repeated < REPEATED_REJECTIONS:
             with delivery.changed:

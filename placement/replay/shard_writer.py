@@ -1,6 +1,4 @@
-"""An actor's side of the sharded replay: it writes to its own shard, and to another one while that is down."""
-
-from __future__ import annotations
+"""An actor's side of the sharded replay, which writes to its own shard, and to another one while that is down."""
 
 import threading
 import time
@@ -15,9 +13,8 @@ from placement.transport.gate import Dial, direct
 from placement.transport.latencies import Latencies
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
-"""Seconds after which a wait is interrupted to check whether the shard is still alive; the last one repeats."""
-RETRY_SECONDS = 2.0
-"""The time after which a shard that was down is tried again."""
+"""Seconds after which a wait is interrupted to check whether the shard is still alive; the last value repeats."""
+RETRY_SECONDS = 2.0  # seconds after which a shard that was down is tried again
 
 
 class ShardWriter(ReplayWriter):
@@ -26,17 +23,18 @@ class ShardWriter(ReplayWriter):
     An episode may reach two shards when one dies before it confirms; `ShardedReplay` drops the second.
 
     Args:
-        addresses: of the shards at present.
+        addresses: returns the current addresses of the shards.
         home: the number of the shard to write to.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
-        key: the actor's number, by which writers whose home died spread over the other shards.
+        key: the actor's number, which spreads writers whose home died over the other shards.
         dial: see `Dial`.
 
     Attributes:
-        written, steps: episodes that shards confirmed, and their actions.
-        moves: how often it lost a shard that it was connected to.
-        latencies: from handing over an episode to its confirmation, waits for full shards and moves included.
+        written, steps: numbers of episodes that shards confirmed, and of their actions.
+        moves: number of times that it lost a shard that it was connected to.
+        latencies: latencies from the submission of an episode to its confirmation, including waits for full shards and
+            moves.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class ShardWriter(ReplayWriter):
         self._closed = threading.Event()
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """As `ReplayWriter.write`; a timeout may also mean that no shard was up. Also raises ShardMismatch."""
+        """Implements `ReplayWriter.write`; a timeout may also mean that no shard was up. Also raises ShardMismatch."""
         self._schema.check(episode)
         self._raise_if_closed()
         start = time.monotonic()
@@ -74,7 +72,7 @@ class ShardWriter(ReplayWriter):
         self.latencies.record(time.monotonic() - start)
 
     def _deliver(self, episode: Episode, deadline: float, timeout: float) -> None:
-        """Hands the episode to shards until one confirms it."""
+        """Submits the episode to shards until one confirms it."""
         self._return_home()
         waits = 0
         while True:
@@ -97,7 +95,7 @@ class ShardWriter(ReplayWriter):
                 )
 
     def _confirmed(self, connection: ItemWriter, seconds: float) -> bool:
-        """Waits so long for the table to have the item; drops the connection if its shard is down."""
+        """Waits until the table has the item, for at most `seconds`; drops the connection if its shard is down."""
         try:
             if connection.flush(seconds):
                 return True
@@ -119,7 +117,7 @@ class ShardWriter(ReplayWriter):
         return not is_silent(connection.began) or probe(connection.address, dial=self._dial) is not None
 
     def _connect(self, deadline: float, timeout: float) -> ItemWriter:
-        """To the first live shard in this writer's order; waits for one until the deadline."""
+        """Connects to the first live shard in this writer's order; waits for one until the deadline."""
         while True:
             for shard, address in self._failover.usable():
                 left = max(deadline - time.monotonic(), 1.0)
@@ -143,7 +141,7 @@ class ShardWriter(ReplayWriter):
         return ItemWriter(address, shard=shard, dial=self._dial)
 
     def _return_home(self) -> None:
-        """Leaves another shard, with nothing under way there, once home is back."""
+        """Leaves another shard, when no episode is under way there, once home is back."""
         away = self._connection
         if away is None or away.shard == self._home or self._pending is not None:
             return
@@ -159,7 +157,7 @@ class ShardWriter(ReplayWriter):
         return -1 if connection is None else connection.shard
 
     def close(self) -> None:
-        """Abandons what is under way: a waiting `write` raises ReplayClosed within seconds. May be called twice."""
+        """Abandons a write under way, which raises ReplayClosed within seconds. May be called twice."""
         self._closed.set()
 
     def _raise_if_closed(self) -> None:

@@ -1,9 +1,7 @@
-"""Plots of costs over time: the training curves of a run, and placers compared.
+"""Plots costs over time: the training curves of a run, and comparisons of placers.
 
 Axis legend: I iterations (rows of `metrics.csv`).
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,22 +28,22 @@ _PANELS = {
     "learner_approx_kl": "approximate KL divergence (nats)",
 }
 _LEFT = 0.8  # inches
-_POINTS = 200  # of an averaged curve
+_POINTS = 200  # points of an averaged curve
 _PANEL, _HEAD = 3.6, 0.85  # inches, of placements side by side
 
 
 def plot_training(
     columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Over the iterations: the cost (called `cost`) and its components, the policy's entropy and its KL divergence.
+    """Plots over iterations the cost (called `cost`) and its components, the policy's entropy and its KL divergence.
 
     Components and measures that do not change have no panel; the line below the title names them.
 
     Args:
-        columns: those of `read_metrics`.
-        title: above the panels.
+        columns: the columns from `read_metrics`.
+        title: the title above the panels.
         baselines: costs to draw as named horizontal lines in the first panel.
-        cost: the name of the cost that was trained on.
+        cost: the name of the training cost.
     """
     steps, band = columns["iteration"], "± 1 standard deviation"
     constant = {name: columns[name] for name in _PANELS if name in columns and _is_constant(columns[name])}
@@ -73,19 +71,19 @@ def plot_training(
 
 
 def _is_constant(values: np.ndarray) -> bool:
-    """Whether a column has one value throughout, or none; a run of one iteration shows all that it has."""
+    """Whether a column has one value throughout, or none; columns of a run of one iteration all count as varying."""
     finite = values[np.isfinite(values)]
     return len(finite) == 0 or (len(finite) > 1 and float(np.ptp(finite)) == 0)
 
 
 def _abscissa(columns: Columns) -> str:
-    """The title of the axis of iterations, with the episodes of each if all have as many."""
+    """The label of the iteration axis, with the episodes of each iteration if all have the same number."""
     each = np.unique(np.diff(columns["episodes"], prepend=0.0))
     return f"iteration, of {int(each[0]):,} episodes" if len(each) == 1 else "iteration"
 
 
 def _panels(headings: Sequence[str], title: str, abscissa: str) -> tuple[Figure, list[Axes]]:
-    """A figure of panels in two columns, the last of each with the title of the abscissa."""
+    """A figure of panels in two columns, with the label of the abscissa on the last panel of each."""
     panel_width, panel_height, gap = 3.85, 2.2, 0.75
     rows = -(-len(headings) // 2)
     width, height = 9.6, 1.95 + rows * panel_height + (rows - 1) * gap
@@ -107,7 +105,7 @@ def _panels(headings: Sequence[str], title: str, abscissa: str) -> tuple[Figure,
 
 
 def _line(axes: Axes, steps: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
-    """Draws one curve; a single point gets a marker, because a line would not show."""
+    """Draws one curve; a single point gets a marker, because a line would be invisible."""
     marker = "o" if np.isfinite(values).sum() == 1 else ""
     axes.plot(steps, values, color=colour, linewidth=1.8, label=label, marker=marker, markersize=4, zorder=3)
 
@@ -133,7 +131,7 @@ def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
 def plot_cost_over_time(
     curves: Mapping[str, Sequence[Curve]], *, title: str, unit: str, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Each placer's mean over its seeds in a band from the best to the worst; `curves` has one per seed of a placer."""
+    """Plots each placer's mean over seeds in a band from best to worst; `curves` has one curve per seed of a placer."""
     figure = style.new_figure(7.4, 4.8)
     axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
     for index, (placer, seeds) in enumerate(curves.items()):
@@ -151,7 +149,7 @@ def plot_cost_over_time(
 
 
 def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
-    """The cost that a run had reached at each of `times`; infinite before its first."""
+    """The best cost of a run until each of `times`; infinite before its first."""
     seconds, costs = np.array(curve, dtype=np.float64).T
     index = np.searchsorted(seconds, times, side="right") - 1
     return np.where(index >= 0, np.minimum.accumulate(costs)[np.maximum(index, 0)], np.inf)
@@ -160,7 +158,7 @@ def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
 def plot_side_by_side(
     design: Design, placements: Mapping[str, tuple[Placement, float]], *, title: str, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """The best placement of each placer with its cost (called `cost`), in a row."""
+    """Draws the best placements of placers in a row, with their costs (called `cost`)."""
     width, height = _PANEL * len(placements) + 0.3, _PANEL + _HEAD + 0.35
     figure = style.new_figure(width, height)
     for index, (placer, (placement, value)) in enumerate(placements.items()):

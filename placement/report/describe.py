@@ -1,45 +1,34 @@
-"""What a design is: its statistics, and what an import made of a chip, as tables and as pictures.
+"""Describes a design by its statistics, and an import by tables and a picture.
 
 Axis legend: K rectangles. Lengths are in µm. The picture of a floorplan is in the user's coordinates.
 """
 
-from __future__ import annotations
-
-import io
-import os
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection, PolyCollection
 from matplotlib.colors import hsv_to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
-from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from placement.netlist.constraints import ALL_ORIENTATIONS
 from placement.netlist.design import Design
-from placement.netlist.errors import DesignError
-from placement.netlist.files import write_whole
 from placement.netlist.floorplan import Rectangle
-from placement.netlist.graph import graph_arrays
 from placement.netlist.importing import ImportedDesign
 from placement.netlist.statistics import Statistics, statistics
 from placement.report import drawing, style
 from placement.report.placement_metrics import facts_table, make_table
 
-MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
-_SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted
+MOST_CELLS = 60_000  # maximum number of standard cells drawn; of more, every n-th is drawn
+_SHOWN = 10  # maximum number of notices and of macro sizes listed; the others are counted
 _DEGREE_RANGES = ((2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 64), (65, 500))
 _BLOCKAGE, _REGION = "#C9CED4", style.GREEN
-_HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
 
 
 def print_description(design: Design, *, console: Console | None = None) -> Statistics:
@@ -54,10 +43,8 @@ def print_description(design: Design, *, console: Console | None = None) -> Stat
 def _summary(design: Design, figures: Statistics) -> Table:
     canvas, nodes, pins = design.canvas, figures.nodes, figures.pins_of
     shapes = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in figures.shapes.items()]
-    components, rent = figures.components, "no estimate for a design of this size"
+    components = figures.components
     sizes = ", ".join(f"{size:,}" for size in components[:4]) + (" …" if len(components) > 4 else "")
-    if figures.rent is not None:
-        rent = f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
     rows = [
         ("hard macros", f"{nodes['hard']:,} ({pins['hard']:,} pins; {figures.fixed:,} fixed)"),
         ("shapes of hard macros", ", ".join([*shapes[:5], *(["…"] if len(shapes) > 5 else [])]) or "none"),
@@ -71,10 +58,9 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
         ("routing tracks", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
         ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
-        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it"),
+        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges"),
         ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
         ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
-        ("Rent's rule", rent),
     ]
     if design.constraints.any:
         rows.append(("constraints", _constraints(design)))
@@ -123,70 +109,6 @@ def _named(figures: Statistics) -> Table:
     return table
 
 
-def check_plot(path: str | os.PathLike[str]) -> str:
-    """The image format that the file's suffix names; raises DesignError if it names none."""
-    known, suffix = FigureCanvasAgg.get_supported_filetypes(), Path(path).suffix.removeprefix(".").lower()
-    if suffix not in known:
-        raise DesignError(f"plot={path}: must end in one of {', '.join('.' + name for name in sorted(known))}")
-    return suffix
-
-
-def plot(design: Design, path: str | os.PathLike[str]) -> None:
-    """Draws the distributions of net degrees, graph degrees and macro areas to a file; raises as `check_plot`."""
-    image_format = check_plot(path)
-    figure = Figure(figsize=(13, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(design.name)
-    net_degrees, graph_degrees, areas = figure.subplots(1, 3)
-    _draw_net_degrees(net_degrees, design)
-    _draw_graph_degrees(graph_degrees, design)
-    _draw_areas(areas, design)
-    content = io.BytesIO()
-    figure.savefig(content, format=image_format, dpi=120)
-    write_whole(path, content.getvalue())
-
-
-def _draw_net_degrees(axes: Axes, design: Design) -> None:
-    degrees = np.diff(design.netlist.net_start)
-    count = np.bincount(degrees)
-    axes.bar(np.arange(len(count)), count, color=_NEUTRAL, width=0.85)
-    axes.set(title=f"{len(degrees):,} nets", xlabel="pins of a net", ylabel="nets", yscale="log")
-    axes.set(xlim=(1.3, len(count) - 0.3), ylim=(0.7, 2 * max(1, count.max(initial=1))))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _draw_graph_degrees(axes: Axes, design: Design) -> None:
-    graph = graph_arrays(design)
-    neighbours = np.bincount(graph.edges.ravel(), minlength=len(graph.kind))
-    step = -(-(int(neighbours.max(initial=1)) + 1) // 30)
-    bins = np.arange(0, neighbours.max(initial=1) + 1 + step, step) - 0.5
-    kinds = (("hard macros", 0, _HARD), ("soft macros", 1, _SOFT), ("port clusters", 2, _NEUTRAL))
-    shown = [(neighbours[graph.kind == kind], name, colour) for name, kind, colour in kinds if kind in graph.kind]
-    _stacked_histogram(axes, shown, bins)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(title=f"{len(graph.kind):,} graph nodes, {len(graph.edges):,} edges", xlabel="neighbours", ylabel="nodes")
-
-
-def _draw_areas(axes: Axes, design: Design) -> None:
-    netlist = design.netlist
-    area = netlist.width * netlist.height
-    kinds = ((netlist.hard, "hard macros", _HARD), (netlist.soft, "soft macros", _SOFT))
-    groups = [(area[nodes], name, colour) for nodes, name, colour in kinds if len(nodes)]
-    positive = np.concatenate([values[values > 0] for values, _, _ in groups] or [np.ones(1)])
-    # Nearly three decades at least, so that macros of one size make one bar.
-    low, high = min(positive.min() / 1.1, positive.max() / 30), max(positive.max() * 1.1, positive.min() * 30)
-    _stacked_histogram(axes, groups, np.geomspace(low, high, 31))
-    axes.set(title="Macro areas", xlabel="area (µm²)", ylabel="macros", xscale="log")
-
-
-def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bins: np.ndarray) -> None:
-    names, colours = [name for _, name, _ in groups], [colour for _, _, colour in groups]
-    axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
-    if groups:
-        axes.legend()
-
-
 def import_table(imported: ImportedDesign) -> Table:
     """Cells, macros by size, nets by degree, ports, utilization, clusters, nets between them, grid, capacity."""
     rows = (*_netlist_rows(imported), *_floorplan_rows(imported), *_clustered_rows(imported))
@@ -194,7 +116,7 @@ def import_table(imported: ImportedDesign) -> Table:
 
 
 def notice_lines(imported: ImportedDesign) -> list[str]:
-    """The first ten notices, a line each, and the number of the others."""
+    """The first ten notices, one line each, and the number of the others."""
     notices = imported.notices
     lines = [f"note: {' '.join(notice.split())}" for notice in notices[:_SHOWN]]
     if len(notices) > _SHOWN:
@@ -266,7 +188,7 @@ def _clustered_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
 
 
 def plot_floorplan(imported: ImportedDesign) -> Figure:
-    """Die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
+    """Draws die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
 
     The axes are those of the design's files; the canvas of all other pictures begins at the core's lower left corner.
     Macros without a position are drawn in columns to the right of the die.
@@ -314,7 +236,7 @@ def _draw_plan(axes: Axes, imported: ImportedDesign) -> None:
 
 
 def _rectangles(corners: np.ndarray, **look: Any) -> PatchCollection:
-    """`corners` float64 [K, 4]."""
+    """A collection of rectangles; `corners` is float64 [K, 4]."""
     boxes = [Box((low_x, low_y), high_x - low_x, high_y - low_y) for low_x, low_y, high_x, high_y in corners.tolist()]
     return PatchCollection(boxes, **look)
 
@@ -332,7 +254,7 @@ def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
 
 
 def _cluster_colours(count: int) -> np.ndarray:
-    """float64 [count, 3]: colours in which successive clusters differ (golden angle steps of the hue)."""
+    """Colours in which successive clusters differ (golden angle steps of the hue), float64 [count, 3]."""
     number = np.arange(count)
     hue = number * 0.618033988749895 % 1
     return hsv_to_rgb(np.stack((hue, 0.35 + 0.3 * (number % 3) / 2, 0.95 - 0.3 * (number % 4) / 3), axis=1))
@@ -348,7 +270,7 @@ def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
 
 
 def _shelved(width: np.ndarray, height: np.ndarray, die: Rectangle) -> tuple[np.ndarray, float]:
-    """Corners float64 [K, 4, 2] of macros in columns beside the die, and their right edge (µm)."""
+    """Corners (float64 [K, 4, 2]) of macros in columns beside the die, and their right edge (µm)."""
     gap = 0.01 * max(die.width, die.height)
     left = die.x_high + 3 * gap
     x, y, right = left, die.y_low, left

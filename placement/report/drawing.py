@@ -1,9 +1,7 @@
-"""What pictures of a placement are composed of: the shapes of macros and ports, and the canvas below them.
+"""The elements of a placement's picture: the shapes of macros and ports, and the canvas.
 
 Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +21,7 @@ from placement.report import style
 
 
 class Look(NamedTuple):
-    """How one kind of macro is drawn."""
+    """The colours of one kind of macro."""
 
     face: str
     edge: str
@@ -35,17 +33,16 @@ MOVABLE = Look("#9cc7e4", "#0072b2")
 FIXED = Look("#c3c8cd", "#5b646d")
 SOFT = Look("#b9e3d4", "#6fbf9f", 0.7)
 PORT_FACE = "#b97f00"
-NEWEST = Look(style.VERMILION, "#6B2F00")  # the macro that an animation places
 
 X_LABEL, Y_LABEL = "x from the canvas's left edge (µm)", "y from its lower edge (µm)"
 
-WIDTH = 7.4  # inches: of a picture of one placement
-MARK_SHARE = 0.3  # size of an orientation mark, as a share of the macro's shorter side
-MARK_LIMIT = 0.018  # its upper limit, as a share of the canvas's shorter side
+WIDTH = 7.4  # width of a picture of one placement, in inches
+MARK_SHARE = 0.3  # size of an orientation mark, as a fraction of the macro's shorter side
+MARK_LIMIT = 0.018  # its upper limit, as a fraction of the canvas's shorter side
 
 
 def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-    """float64 [M, 4, 2]: the corners of `nodes` (int [M]) as oriented, starting at the lower left corner of N."""
+    """Corners of the oriented `nodes` (int [M]), starting at the lower left corner of N; float64 [M, 4, 2]."""
     half_width, half_height = netlist.width[nodes] / 2, netlist.height[nodes] / 2
     dx = half_width[:, None] * np.array([-1.0, 1.0, 1.0, -1.0])
     dy = half_height[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
@@ -53,7 +50,7 @@ def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.nd
 
 
 def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-    """float64 [M, 3, 2]: a small triangle in the corner of each macro that is its lower left one in orientation N."""
+    """A small triangle in the corner of each macro that is its lower left one in orientation N; float64 [M, 3, 2]."""
     canvas = design.canvas
     width, height = design.netlist.width[nodes], design.netlist.height[nodes]
     limit = MARK_LIMIT * min(canvas.width, canvas.height)
@@ -64,7 +61,7 @@ def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -
 
 
 def _oriented(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
-    """float64 [M, K, 2]: positions on the canvas of the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes`."""
+    """Positions on the canvas of the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes`; float64 [M, K, 2]."""
     turn = TURN[placement.orientation[nodes]][:, None, :]
     x = placement.x[nodes][:, None] + turn[..., 0] * dx + turn[..., 1] * dy
     y = placement.y[nodes][:, None] + turn[..., 2] * dx + turn[..., 3] * dy
@@ -72,7 +69,7 @@ def _oriented(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.nd
 
 
 def split_hard(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """The movable and the fixed hard macros, each int32 [·]."""
+    """The movable and the fixed hard macros, int32 [·] each."""
     hard = design.netlist.hard
     return hard[~placement.fixed[hard]], hard[placement.fixed[hard]]
 
@@ -90,18 +87,25 @@ def hard_bodies(
 
 
 def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> PolyCollection:
-    """The bodies of soft macros: translucent and above the hard ones, so that overlaps are visible."""
+    """The bodies of soft macros, translucent and above the hard ones, so that overlaps are visible."""
     corners, width = list(outlines(design.netlist, placement, nodes)), 0.3 if len(nodes) > 100 else 0.8
     look: dict[str, Any] = {"facecolors": SOFT.face, "edgecolors": SOFT.edge, "alpha": SOFT.alpha}
     return PolyCollection(corners, **look, linewidths=width, zorder=4.2)
 
 
+def draw_hard(axes: Axes, design: Design, placement: Placement, *, alpha: float = 1.0, marks: bool = False) -> None:
+    """Draws the hard macros, with or without their orientation marks."""
+    for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
+        bodies, corners = hard_bodies(design, placement, nodes, look._replace(alpha=alpha))
+        axes.add_collection(bodies)
+        if marks:
+            axes.add_collection(corners)
+
+
 def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
     """Draws all macros and ports."""
     axes.add_collection(soft_bodies(design, placement, design.netlist.soft))
-    for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
-        for bodies in hard_bodies(design, placement, nodes, look):
-            axes.add_collection(bodies)
+    draw_hard(axes, design, placement, marks=True)
     ports = design.netlist.ports
     draw_ports(axes, placement.x[ports], placement.y[ports])
 
@@ -135,7 +139,7 @@ def cells_key(colours: Sequence[Any] | np.ndarray) -> Artist:
 
 
 class View(NamedTuple):
-    """The rectangle of the plane that a picture shows, µm."""
+    """The rectangle of the plane that a picture shows, in µm."""
 
     left: float
     right: float
@@ -186,7 +190,7 @@ def dress_view(axes: Axes, view: View) -> None:
 
 
 def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
-    """As `dress_view`, and draws the canvas's area and edge."""
+    """Does the same as `dress_view`, and draws the canvas's area and edge."""
     dress_view(axes, view)
     looks: tuple[dict[str, Any], ...] = ({"facecolor": style.CANVAS, "zorder": 0}, {"fill": False, "zorder": 4.5})
     for look in looks:

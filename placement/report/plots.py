@@ -1,11 +1,9 @@
-"""Pictures of a placement: its macros, the maps behind its costs, and its full evaluation.
+"""Draws a placement: its macros, the maps of its costs, and its full evaluation.
 
 Axis legend: R grid rows, C grid columns (of maps: [R, C], the lowest row first), M standard cells, K macros in arrays.
 Lengths are in µm from the canvas's lower left corner, figure sizes in inches. All maps have one colour scale, which
 does not depend on their values and changes its hue at 1, where overflow begins.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,7 +12,9 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -30,30 +30,28 @@ from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
-MAP_LIMIT = 1.5
-"""The value at the end of every map's colour scale; what is higher has the darkest red."""
+MAP_LIMIT = 1.5  # the value at the end of every map's colour scale; higher values have the darkest red
 
-MapPanel = tuple[str, np.ndarray, str]
-"""A map to draw: its heading, values (float64 [R, C]), and what a value is."""
+MapPanel = tuple[str, np.ndarray, str]  # a map to draw: its heading, values (float64 [R, C]), and their unit
 
-_CLUSTER_COLOURS = 20  # in Matplotlib's tab20
-_LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # colour of the largest piece of row area; pieces with a colour each
+_CLUSTER_COLOURS = 20  # number of colours in Matplotlib's tab20
+_LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # the largest piece of row area; number of pieces with own colours
 _NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
 _PATH_COLOURS = ListedColormap(colormaps["YlOrRd"](np.linspace(1.0, 0.4, 256)), name="slack")  # worst: dark red
 _OVERFLOW = "overflow above 1"
-_COST_MAPS = {  # what the values of density and congestion are, by the cost's name
+_COST_MAPS = {  # the units of density and congestion, by the cost's name
     "proxy": ("macros / gcell's area", "demand / capacity"),
     "chip": ("cells and macros / area", "demand / usable tracks"),
 }
 _MOST_BESIDE = 6  # placements in one row
 _LONGEST_NAME = 36  # characters
 _PANEL, _GAP, _LABEL, _HEAD, _FOOT = 3.4, 0.25, 0.75, 0.8, 0.6  # inches, side by side
-_SINGLE = 6.35  # inches: the width of the canvas in a picture of one placement
+_SINGLE = 6.35  # width of the canvas in a picture of one placement, in inches
 _SIDE_BY_SIDE = "above: all standard cells; below: routing demand over capacity in each gcell's busier direction"
 
 
 class DrawnCells(NamedTuple):
-    """The standard cells that are drawn: centres x, y (float64 [M], µm) and clusters (int [M], -1 for none).
+    """The standard cells in a picture: centres x, y (float64 [M], µm) and clusters (int [M], -1 for none).
 
     `members` (float64 [K, 4, 2], µm) are the corners of the macros that arrays consist of.
     """
@@ -81,7 +79,8 @@ class FullPanel(NamedTuple):
 def plot_placement(
     design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS, title: str = ""
 ) -> Figure:
-    """The canvas with hard macros, soft macros and ports below a title (the design's name when empty) and the costs.
+    """Draws the canvas with hard macros, soft macros and ports below a title (by default the design's name) and the
+    costs.
 
     All nodes of the placement (None: the design's own) must be placed; raises DesignError otherwise.
     """
@@ -113,7 +112,7 @@ def _costs_line(metrics: Metrics) -> str:
 
 
 def _report_violations(figure: Figure, metrics: Metrics) -> None:
-    """Writes at the top right how many hard macros overlap, are outside or break constraints."""
+    """Writes the numbers of hard macros that overlap, are outside or break constraints at the top right."""
     overlaps, outside = metrics.legality
     counts = ((overlaps, "overlapping"), (outside, "outside"), (sum(metrics.violations), "constraints broken"))
     text = ", ".join(f"{count} {what}" for count, what in counts if count)
@@ -138,7 +137,10 @@ def placement_legend(figure: Figure, design: Design, placement: Placement, *, ma
 
 
 def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str = "") -> Figure:
-    """The row area beside the hard macros: each piece in a colour of its own, slivers in another; `title` as above."""
+    """Draws the row area beside the hard macros, with slivers in a colour of their own; `title` as in `plot_placement`.
+
+    The largest pieces have individual colours.
+    """
     figure, axes = canvas_figure(design, placement)
     boxes = np.stack([area.x_low, area.y_low, area.x_high, area.y_high], axis=1)
     corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
@@ -152,8 +154,7 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
         label = f"the largest piece ({counts.largest_piece:.1%})" if piece == 0 else name
         entries.append(_draw_runs(axes, corners[chosen], _LARGEST_PIECE if piece == 0 else palette[2 * piece], label))
     entries.append(_draw_runs(axes, corners[slivers], style.INK, f"slivers ({counts.sliver_sites:,} sites)"))
-    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        axes.add_collection(drawing.hard_bodies(design, placement, nodes, look)[0])
+    drawing.draw_hard(axes, design, placement)
     pieces = "one piece" if counts.row_pieces == 1 else f"{counts.row_pieces:,} pieces"
     style.head(figure, title or design.name, f"row area in {pieces}, {counts.free_sites:,} sites")
     style.foot_legend(figure, entries, ncols=min(4, len(entries)), handlelength=1.4, columnspacing=1.6)
@@ -161,14 +162,12 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
 
 
 def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, title: str = "") -> Figure:
-    """The worst paths from pin to pin over the macros, each in the colour of its slack; `title` as above.
+    """Draws the worst paths from pin to pin over the macros, coloured by slack; `title` as in `plot_placement`.
 
-    The places of the paths' pins count from the canvas's lower left corner.
+    The positions of the paths' pins count from the canvas's lower left corner.
     """
     figure, axes = canvas_figure(design, placement)
-    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        pale = look._replace(alpha=0.5)
-        axes.add_collection(drawing.hard_bodies(design, placement, nodes, pale)[0])
+    drawing.draw_hard(axes, design, placement, alpha=0.5)
     ports = design.netlist.ports
     drawing.draw_ports(axes, placement.x[ports], placement.y[ports])
     worst_last = timing.paths[::-1]
@@ -191,22 +190,13 @@ def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, 
     style.foot_legend(figure, keys, ncols=2, columnspacing=1.6)
     if len(points):
         height = figure.get_size_inches()[1]
-        _slack_bar(figure.add_axes((0.55, 0.5 / height, 0.42, 0.11 / height)), lines)
+        axes = figure.add_axes((0.55, 0.5 / height, 0.42, 0.11 / height))
+        _colour_bar(axes, lines, "slack, ps").locator = MaxNLocator(5)
     return figure
 
 
-def _slack_bar(axes: Axes, lines: LineCollection) -> None:
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    bar = figure.colorbar(lines, cax=axes, orientation="horizontal")
-    bar.outline.set_visible(False)
-    bar.set_label("slack, ps", size=style.SMALL_SIZE, color=style.INK)
-    bar.locator = MaxNLocator(5)
-    axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
-
-
 def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patch:
-    """Draws boxes (float64 [·, 4, 2]) without gaps between rows; returns their entry of a legend."""
+    """Draws boxes (float64 [·, 4, 2]) without gaps between rows; returns their legend entry."""
     axes.add_collection(PolyCollection(list(corners), facecolors=[colour], edgecolors="face", linewidths=0.2, zorder=2))
     return Patch(facecolor=colour, label=label)
 
@@ -214,7 +204,7 @@ def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patc
 def plot_maps(
     design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS, title: str = ""
 ) -> Figure:
-    """Density and both congestion maps of the cost that `weights` name; arguments as of `plot_placement`."""
+    """Draws the density and both congestion maps of the cost of `weights`; takes the arguments of `plot_placement`."""
     placement = design.initial if placement is None else placement
     maps = cost_maps(design, placement, weights=weights)
     area, tracks = _COST_MAPS[weights.name]
@@ -229,7 +219,7 @@ def plot_maps(
 def plot_routing(
     design: Design, placement: Placement, horizontal: np.ndarray, vertical: np.ndarray, *, title: str = ""
 ) -> Figure:
-    """Routing demand over capacity (float64 [C, R] each) with the hard macros' outlines; `title` as above."""
+    """Draws routing demand over capacity (float64 [C, R] each) with the hard macros' outlines."""
     panels = [
         (f"{name} routing", values.T, "demand / capacity")
         for name, values in (("horizontal", horizontal), ("vertical", vertical))
@@ -238,7 +228,7 @@ def plot_routing(
 
 
 def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], title: str, line: str) -> Figure:
-    """Maps side by side below a title and a line of text, each with its colour bar and the hard macros' outlines."""
+    """Draws maps side by side below a title and a line, each with a colour bar and the hard macros' outlines."""
     plot_width, left, gap = 3.3, style.MARGIN, 0.42
     plot_height = min(max(plot_width * design.canvas.height / design.canvas.width, 1.2), 2 * plot_width)
     width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.35
@@ -254,7 +244,7 @@ def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel
             axes.set_ylabel(drawing.Y_LABEL)
         else:
             axes.tick_params(labelleft=False)
-        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
+        _map_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
     style.head(figure, title or design.name, line, left=left)
     return figure
 
@@ -279,18 +269,23 @@ def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarr
     return image
 
 
-def _colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
+def _colour_bar(axes: Axes, coloured: ScalarMappable, label: str, **look: Any) -> Colorbar:
     figure = axes.figure
     assert isinstance(figure, Figure)
-    bar = figure.colorbar(image, cax=axes, orientation="horizontal", extend="max", ticks=[0, 0.5, 1, MAP_LIMIT])
+    bar = figure.colorbar(coloured, cax=axes, orientation="horizontal", **look)
     bar.outline.set_visible(False)
-    bar.set_label(f"{unit}; {_OVERFLOW}", size=style.SMALL_SIZE, color=style.INK)
-    axes.axvline(1, color=style.INK, linewidth=1.5)
+    bar.set_label(label, size=style.SMALL_SIZE, color=style.INK)
     axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
+    return bar
+
+
+def _map_bar(axes: Axes, image: AxesImage, unit: str) -> None:
+    _colour_bar(axes, image, f"{unit}; {_OVERFLOW}", extend="max", ticks=[0, 0.5, 1, MAP_LIMIT])
+    axes.axvline(1, color=style.INK, linewidth=1.5)
 
 
 def plot_cells(design: Design, placement: Placement, cells: DrawnCells, *, title: str = "") -> Figure:
-    """The hard macros of a placement of the clustered design, and all cells in their clusters' colours."""
+    """Draws the hard macros of a placement of the clustered design, and all cells in their clusters' colours."""
     figure, axes = canvas_figure(design, placement)
     _draw_cells(axes, design, placement, cells)
     style.head(figure, title or design.name, f"{len(cells.x):,} standard cells placed around the macros")
@@ -299,7 +294,7 @@ def plot_cells(design: Design, placement: Placement, cells: DrawnCells, *, title
 
 
 def _cells_legend(design: Design, placement: Placement, cells: DrawnCells) -> list[Artist]:
-    """Legend entries for what `_draw_cells` draws."""
+    """Legend entries for the elements that `_draw_cells` draws."""
     movable, fixed = drawing.split_hard(design, placement)
     kinds = ((len(movable), drawing.MOVABLE, "hard macros"), (len(fixed), drawing.FIXED, "fixed macros"))
     entries = drawing.macro_keys(kinds)
@@ -326,10 +321,10 @@ def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: DrawnCe
 
 
 def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title: str = "") -> Figure:
-    """For each placement (at least one) its cells in their clusters' colours, and below them its routing.
+    """Draws for each placement (at least one) its cells in their clusters' colours, and below them its routing.
 
     All pictures show the same part of the plane on the same colour scale. A gcell's colour is that of its busier
-    direction. Each row holds `_MOST_BESIDE` placements at most.
+    direction. Each row has at most `_MOST_BESIDE` placements.
     """
     view = drawing.union_view([drawing.view_of(design, panel.placement) for panel in panels])
     beside = min(len(panels), _MOST_BESIDE)
@@ -347,7 +342,7 @@ def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title
         )
         image = _draw_full(above, below, design, panel, view)
     bar = figure.add_axes((_GAP / width, 0.5 / height, _PANEL / width, 0.11 / height))
-    _colour_bar(bar, image, "demand / capacity")
+    _map_bar(bar, image, "demand / capacity")
     keys = _cells_legend(design, panels[0].placement, panels[0].cells)
     style.foot_legend(figure, keys, left=_PANEL + 3 * _GAP)
     style.head(figure, title or f"{design.name}: placements compared", _SIDE_BY_SIDE, left=_GAP)
@@ -375,5 +370,5 @@ def _heading(panel: FullPanel) -> str:
 
 
 def _length(value: float) -> str:
-    """A length in µm as text: in m if it is long, in mm otherwise."""
+    """Formats a length in µm: in m if it is long, in mm otherwise."""
     return f"{value / 1e6:.3f} m" if value >= 1e5 else f"{value / 1e3:.2f} mm"

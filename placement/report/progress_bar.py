@@ -1,6 +1,4 @@
-"""A bar of progress for a command that takes a while."""
-
-from __future__ import annotations
+"""Progress bars for commands that take a while."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -11,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 @contextlib.contextmanager
 def progress_bars(console: Console, *titles: str) -> Iterator[list[Callable[[float, str], None]]]:
-    """Bars on a terminal, nothing elsewhere; gives a function for each, which takes the share done and a few words."""
+    """Shows bars on a terminal only; yields a function for each, called with the completed fraction and a text."""
     columns = (TextColumn("{task.fields[title]}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     described = TextColumn("{task.description}")
     hidden = not console.is_terminal

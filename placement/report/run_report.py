@@ -1,11 +1,9 @@
-"""Pictures and an HTML report of a training run, from the files in its folder.
+"""Draws pictures and an HTML report of a training run from the files in its folder.
 
 It reads `metrics.csv`, `best.json` with the placement files that it names, `config.yaml` and `versions.json`, each of
-which may be missing, and writes `plots/*.png`, `plots/*.gif` and `report.html`. The page is self-contained: pictures
-are embedded and styles are inline; scripts are only in the window on a placement.
+which may be missing, and writes `plots/*.png` and `report.html`. The page is self-contained: pictures are embedded and
+styles are inline; scripts are only in the window on a placement.
 """
-
-from __future__ import annotations
 
 import base64
 import html
@@ -21,12 +19,12 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
-from placement.report import animation, curves, plots, style
+from placement.report import curves, plots, style
 from placement.report.run_watch import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
 from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
 
-DRAWN = 8  # designs whose best placements are drawn; an animation of each takes a second or two
+DRAWN = 8  # designs whose best placements are drawn
 _SUMMARY = {
     "iteration": "iterations",
     "episodes": "episodes",
@@ -43,7 +41,6 @@ _SUMMARY = {
     "steps_per_second": "steps per second",
 }
 _COSTS = ("cost", "wirelength_cost", "density_cost", "congestion_cost")
-_MEDIA_TYPES = {".png": "image/png", ".gif": "image/gif"}
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -68,16 +65,11 @@ summary {{ cursor: pointer; }} pre {{ background: #f7f8f9; padding: 0.8rem; over
 
 
 def write_report(
-    folder: str | os.PathLike[str],
-    designs: Sequence[Design],
-    *,
-    weights: CostWeights = DEFAULT_WEIGHTS,
-    animated: bool = True,
+    folder: str | os.PathLike[str], designs: Sequence[Design], *, weights: CostWeights = DEFAULT_WEIGHTS
 ) -> Path:
     """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
-    `weights` are those of the cost that was trained on; `animated`: the best placements' episodes are drawn as GIFs.
-    Raises DesignError where a placement file or `metrics.csv` cannot be read.
+    `weights` are those of the training cost. Raises DesignError if a placement file or `metrics.csv` cannot be read.
     """
     folder = Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -93,7 +85,7 @@ def write_report(
     for design in shown[:DRAWN]:
         suffix = "" if len(designs) == 1 else f"-{design.name}"
         file = best[design.name]["file"]
-        sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
+        sections.append((design.name, _draw_best(folder, design, file, suffix, weights)))
     if len(shown) > DRAWN:
         text = (
             f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
@@ -110,7 +102,7 @@ def write_report(
 
 
 def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
-    """The table and the picture of the run's progress; nothing before its first iteration."""
+    """The table and the picture of the run's progress; empty before its first iteration."""
     if not (folder / METRICS_NAME).exists():
         return []
     columns = read_metrics(folder / METRICS_NAME)
@@ -120,25 +112,22 @@ def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
     path = style.save_figure(figure, folder / "plots" / "training.png")
     return [
         _table(("", "first iteration", "last iteration"), rows),
-        picture(path, "cost of the sampled episodes, entropy and KL divergence of the policy, by iteration"),
+        _picture(path, "cost of the sampled episodes, entropy and KL divergence of the policy, by iteration"),
     ]
 
 
-def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> list[str]:
+def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights) -> list[str]:
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
     title, place = f"{design.name}: best of {folder.name}", folder / "plots"
     figure = plots.plot_placement(design, placement, weights=weights, title=title)
     pictures = [(style.save_figure(figure, place / f"placement{suffix}.png"), f"best placement of {design.name}")]
     figure = plots.plot_maps(design, placement, weights=weights, title=title)
     pictures.append((style.save_figure(figure, place / f"maps{suffix}.png"), "its density and congestion"))
-    if animated:
-        path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)
-        pictures.append((path, "its macros in placing order"))
     opened = [Session(design, placement, name=file, weights=weights)]
     if design.initial.placed.all():
         opened.append(Session(design, design.initial, name="initial.plc", weights=weights))
     window = framed(static_page(design, opened, title=title), f"a window on the best placement of {design.name}")
-    return [*(picture(path, caption) for path, caption in pictures), window]
+    return [*(_picture(path, caption) for path, caption in pictures), window]
 
 
 def _number(value: np.float64) -> str:
@@ -153,14 +142,11 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
-def picture(path: Path, caption: str) -> str:
-    """An embedded PNG or GIF file; raises OSError if it cannot be read, ValueError for another kind of file."""
-    if path.suffix not in _MEDIA_TYPES:
-        raise ValueError(f"{path}: must be one of {', '.join(_MEDIA_TYPES)}")
+def _picture(path: Path, caption: str) -> str:
+    """An embedded PNG file."""
     data = base64.b64encode(path.read_bytes()).decode("ascii")
-    source = f"data:{_MEDIA_TYPES[path.suffix]};base64,{data}"
     text = html.escape(caption)
-    return f'<figure><img src="{source}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
 
 
 def _folded(path: Path) -> str:

@@ -1,12 +1,10 @@
-"""What the folder of a training run or a search holds as it grows: its metrics and its best placements.
+"""Reads the metrics and the best placements in the folder of a training run or a search while it grows.
 
 A run keeps its best placements in `best_history/`, one file per iteration that improved on the one before, thinned to a
-few dozen. A search keeps only its newest, so a watcher knows those that were found while it watched.
+few dozen. A search keeps only its newest, so a watcher knows only those found while it watched.
 
 Axis legend: I iterations (rows of `metrics.csv`).
 """
-
-from __future__ import annotations
 
 import csv
 import json
@@ -28,9 +26,9 @@ from placement.netlist.formats.plc import read_placement
 METRICS_NAME, SEARCH_NAME, BEST_NAME, INDEX_NAME = "metrics.csv", "search.csv", "best.plc", "best.json"
 HISTORY_FOLDER, SETTINGS_NAME = "best_history", "config.yaml"
 MOST_KEPT = 32
-"""Placements of one design in the history. Beyond that every second one is deleted; the first and the newest stay."""
-MOST_POINTS = 1000  # of a curve
-# File → its column of the abscissa, the title of that axis, and the columns that are drawn with their titles.
+"""Maximum number of placements of a design in the history; beyond it, every second one but the ends is deleted."""
+MOST_POINTS = 1000  # maximum number of points of a curve
+# File → its column of the abscissa, the title of that axis, and the plotted columns with their titles.
 _CURVES = {
     METRICS_NAME: ("iteration", "iteration", {"cost_mean": "mean", "cost_best": "best"}),
     SEARCH_NAME: ("seconds", "CPU time (s)", {"cost": "best"}),
@@ -44,7 +42,7 @@ Curve = dict[str, Any]
 def read_metrics(path: str | os.PathLike[str]) -> Columns:
     """The columns of a `metrics.csv`, each float64 [I]; empty fields are NaN.
 
-    Raises DesignError where the file is missing or has no rows, a column is missing, or a field is not a number.
+    Raises DesignError if the file is missing or has no rows, a column is missing, or a field is not a number.
     """
     columns = _read_columns(path, ("iteration", "episodes", "cost_mean", "cost_best"))
     if not len(columns["episodes"]):
@@ -53,12 +51,12 @@ def read_metrics(path: str | os.PathLike[str]) -> Columns:
 
 
 def best_so_far(columns: Columns) -> np.ndarray:
-    """float64 [I]: the lowest cost found up to each iteration; NaN before the first."""
+    """The lowest cost up to each iteration, float64 [I]; NaN before the first."""
     return np.fmin.accumulate(columns["cost_best"])
 
 
 def _read_columns(path: str | os.PathLike[str], required: Sequence[str], *, others: bool = True) -> Columns:
-    """The columns of a CSV file as float64, empty fields as NaN; only the `required` ones without `others`."""
+    """The columns of a CSV file as float64, empty fields as NaN; without `others`, only the `required` ones."""
     reader = csv.DictReader(read_text(path).splitlines())
     missing = [name for name in required if name not in (reader.fieldnames or ())]
     if missing:
@@ -76,7 +74,7 @@ def _number(text: str | None, path: object, line: int, name: str) -> float:
 
 
 def best_placements(folder: Path, name: str) -> list[tuple[int, Path]]:
-    """The iterations and files in the history of the best placement's file `name`, in order; none in a search."""
+    """The iterations and files in the history of the best placement's file `name`, in order; empty for a search."""
     history, stem = folder / HISTORY_FOLDER, Path(name).stem
     if not history.is_dir():
         return []
@@ -85,7 +83,7 @@ def best_placements(folder: Path, name: str) -> list[tuple[int, Path]]:
 
 
 def next_best_path(folder: Path, name: str, iteration: int) -> Path:
-    """The path for the best placement of an iteration: creates the folder and thins its files; raises OSError."""
+    """Returns the path for the best placement of an iteration; makes the folder and thins its files; raises OSError."""
     history = folder / HISTORY_FOLDER
     history.mkdir(exist_ok=True)
     path = history / f"{Path(name).stem}-{iteration:06}.plc"
@@ -109,7 +107,7 @@ def searched_cost(folder: Path) -> str:
 
 
 class RunWatch:
-    """Finds what is new in the folder of a run or a search."""
+    """Finds news in the folder of a run or a search."""
 
     def __init__(self, folder: str | Path, design: Design) -> None:
         self.folder, self.design = Path(folder), design
@@ -117,7 +115,7 @@ class RunWatch:
         self._last = ""
 
     def poll(self) -> tuple[Curve | None, list[tuple[str, Placement]]]:
-        """What is new since the last call: the curve, if it has changed, and named placements, oldest first."""
+        """Returns the news since the last call: the curve, if it has changed, and named placements, oldest first."""
         curve = None
         for file, (column, title, names) in _CURVES.items():
             if self._is_new(self.folder / file):

@@ -1,10 +1,8 @@
-"""The look of every plot: colours that colour-blind readers can tell apart, fonts, and figures without global state.
+"""The style of every plot: colours for colour-blind readers, fonts, and figures without global state.
 
 Figures are drawn through Matplotlib's object-oriented interface on the Agg canvas. No pyplot, no display and no global
 settings are involved, so threads may draw at the same time.
 """
-
-from __future__ import annotations
 
 import io
 import os
@@ -48,7 +46,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def dress(axes: Axes, *, grid: bool = False) -> None:
-    """Gives `axes` the common look: thin muted frame, outward ticks, readable labels."""
+    """Gives `axes` the common style: thin muted frame, outward ticks, readable labels."""
     axes.set_facecolor(PAPER)
     for spine in axes.spines.values():
         spine.set_color(MUTED)
@@ -97,6 +95,6 @@ def png_bytes(figure: Figure, *, dots_per_inch: int = DOTS_PER_INCH) -> bytes:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Writes the figure atomically as a PNG file and returns its path; raises OSError if it cannot."""
+    """Writes the figure atomically as a PNG file and returns its path; raises OSError."""
     write_whole(path, png_bytes(figure))
     return Path(path)

@@ -1,6 +1,4 @@
-"""The figures of a timing estimate: rows for people, a JSON object for programs. Times in ps."""
-
-from __future__ import annotations
+"""The timing estimate as rows for people, and as a JSON object for programs. Times in ps."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,11 +9,11 @@ from placement.flat.opensta import OpenStaTiming
 from placement.flat.timing import LISTED_PATHS, TimingEstimate, TimingPath
 
 SHOWN_PATHS = 5
-_END = 44  # letters of a name that a table shows
+_END = 44  # maximum length of a name in a table
 
 
 def timing_object(found: TimingEstimate) -> dict[str, Any]:
-    """What programs read: `wns` and `tns` (ps, at most 0), endpoints, groups, the worst paths, CPU seconds."""
+    """The timing for programs: `wns` and `tns` (ps, at most 0), endpoints, groups, the worst paths, CPU seconds."""
     return {
         "wns": found.wns,
         "tns": found.tns,
@@ -33,7 +31,7 @@ def _path_object(path: TimingPath) -> dict[str, Any]:
 
 
 def timing_rows(found: TimingEstimate) -> Iterator[tuple[str, str, str]]:
-    """Name, value and meaning of the figures."""
+    """Name, value and meaning of each number of the estimate."""
     total = found.total
     yield "worst slack", f"{total.wns:,.0f}", f"ps; {total.failing:,} of {total.endpoints:,} endpoints fail"
     yield (
@@ -62,7 +60,7 @@ def opensta_object(found: OpenStaTiming) -> dict[str, Any]:
 
 
 def opensta_rows(found: OpenStaTiming) -> Iterator[tuple[str, str, str]]:
-    """Name, value and meaning of the figures."""
+    """Name, value and meaning of each number of OpenSTA's timing."""
     total, ours = found.total, found.estimate.total
     yield (
         "worst slack by OpenSTA",

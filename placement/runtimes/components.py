@@ -1,7 +1,5 @@
 """Builds the learner and the loop around it, the same for every runtime."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -28,61 +26,46 @@ from placement.utils.worker_threads import Supervisor
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What a runtime builds the learner from.
-
-    Attributes:
-        designs: that the policy is evaluated on.
-        agent: picks the evaluations' actions.
-        learner: the learner's class.
-        initial: parameters that a new run begins with; None: random ones.
-        supervisor: of the actors in this process.
-        hosts: the learner hosts, of which this process is one.
-        drawn: that episodes come from; None: from `designs`.
-    """
+    """The inputs from which a runtime builds the learner."""
 
     config: TrainConfig
-    designs: Sequence[Design]
-    agent: Agent
-    learner: Callable[..., Learner]
+    designs: Sequence[Design]  # the designs that the policy is evaluated on
+    agent: Agent  # picks the evaluations' actions
+    learner: Callable[..., Learner]  # the learner's class
     saver: Saver
-    initial: Parameters | None
+    initial: Parameters | None  # initial parameters of a new run; None: random ones
     progress: ProgressSink
     interruption: Interruption
+    # the supervisor of the actors in this process
     supervisor: Supervisor = dataclasses.field(default_factory=Supervisor)
-    hosts: Hosts = dataclasses.field(default_factory=Hosts)
+    hosts: Hosts = dataclasses.field(default_factory=Hosts)  # the learner hosts, of which this process is one
+    # the distribution that episodes' designs are drawn from; None: episodes use `designs`
     drawn: DrawnDesigns | None = None
 
 
 class Connections(NamedTuple):
-    """What lies between the learner and the rest of the run: parameters go one way, episodes the other.
+    """The learner's connections to the rest of the run, which receives parameters and sends episodes."""
 
-    Attributes:
-        replay: where episodes come from.
-        store: where parameters go.
-        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
-        measures: returns more numbers for each iteration's row.
-        received: called with each iteration's episodes before they are learned from.
-    """
-
-    replay: ReplayReader
-    store: ParameterPublisher
-    evaluate_every: int
-    measures: Callable[[], Mapping[str, float]] = dict
+    replay: ReplayReader  # the source of episodes
+    store: ParameterPublisher  # the destination of parameters
+    evaluate_every: int  # iterations between two evaluations; 0: only when the run is complete
+    measures: Callable[[], Mapping[str, float]] = dict  # returns further numbers for each iteration's row
+    # called with each iteration's episodes before they are learned from
     received: Callable[[Sequence[Episode]], None] = lambda episodes: None
 
 
 def make_learner(
     config: TrainConfig, designs: Sequence[Design], learner: Callable[..., Learner], hosts: Hosts
 ) -> Learner:
-    """A fresh learner of the class `learner`, over the devices of all hosts."""
+    """Makes a new learner of the class `learner`, over the devices of all hosts."""
     seed = role_seed(config.seed, SeedRole.LEARNER)
     return learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh(), hosts=hosts)
 
 
 def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters], Connections]) -> LearnerLoop:
-    """The learner's loop as the newest checkpoint left it, with its first parameters published.
+    """The learner's loop in the state of the newest checkpoint, with its first parameters published.
 
-    `connect` connects the restored learner with the rest of the run, which is the runtime's own affair. Raises
+    `connect` is the runtime's function that connects the restored learner with the rest of the run. Raises
     CheckpointError.
     """
     config, designs, folder = setup.config, setup.designs, working_folder(setup.config.run_dir)

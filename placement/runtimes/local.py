@@ -1,9 +1,7 @@
-"""`runtime=local`: every role in one process; actors in threads, the learner in the main thread.
+"""`runtime=local`: every role in one process, with actors in threads and the learner in the main thread.
 
-`run` guards the run folder; `_train` builds the roles, from top to bottom, and gives each what it needs.
+`run` locks the run folder; `_train` builds the roles, from top to bottom, and passes each its inputs.
 """
-
-from __future__ import annotations
 
 from placement.config import EPISODES_PER_DESIGN, TrainConfig
 from placement.engine.drawn_designs import DrawnDesigns
@@ -33,11 +31,11 @@ from placement.utils.worker_threads import Supervisor
 
 
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
-    """Trains as `config` says, from the run folder's newest checkpoint if there is one.
+    """Trains with the settings `config`, from the run folder's newest checkpoint if there is one.
 
     Raises:
         DesignError: a design cannot be used.
-        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` cannot be used.
+        ConfigError: the run folder is in use, or contains a run with other settings; `initial_policy` cannot be used.
         CheckpointError: the run's checkpoints cannot be used.
         DiskFull: there is not enough space in the run folder.
         Diverged: the network reached values that are not finite; the newest checkpoint is the last good one.
@@ -65,7 +63,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
 
 
 def _drawn_designs(config: TrainConfig) -> DrawnDesigns | None:
-    """Where designs are drawn, those of the run; those that episodes under way are of stay in memory."""
+    """The run's drawn designs, or None if its designs are given; designs of unfinished episodes stay in memory."""
     if config.drawn is None:
         return None
     waiting = 3 * config.ppo.episodes_per_iteration + config.replay.capacity
@@ -100,7 +98,7 @@ def _train(setup: Setup) -> Run:
 
 
 def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inference:
-    """Picks actions for the actors; a central loop runs in a thread of its own."""
+    """Picks actions for the actors; a central loop runs in its own thread."""
     if config.runtime.inference == "local":
         return LocalInference(agent)
     central = CentralInference(agent, actors=config.runtime.actors)
@@ -110,7 +108,7 @@ def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inf
 
 
 def _actor(setup: Setup, context: ActorContext, number: int, *, first: int) -> Actor:
-    """An actor with environments of its own; `first` is the iteration that its first episodes are for."""
+    """An actor with its own environments; `first` is the iteration that its first episodes are for."""
     config, designs = setup.config, setup.designs
     envs, threads = config.runtime.envs_per_actor, config.runtime.env_threads
     compact = product_dtype(config.policy) != FLOAT32
@@ -119,7 +117,7 @@ def _actor(setup: Setup, context: ActorContext, number: int, *, first: int) -> A
     if setup.drawn is not None:
         electrostatic = config.policy.electrostatic_bias != 0
         drawn = DrawnEnvironments(setup.drawn, config.env, envs, threads, compact, electrostatic, config.runtime.actors)
-        # Nobody asks for the best placement of a design that was drawn.
+        # The best placement of a drawn design is of no interest.
         return DrawnActor(number, context._replace(best=None), drawn, setup.agent, key=key, count=count)
     pool = make_pool(designs, envs, config=config.env, num_threads=threads, compact_maps=compact)
     return Actor(number, context, pool, key=key, count=count, batches=batches_for(envs))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REPORT_NAME = "report.html"
 DEFAULTS = {"design": "clustered40", "run_dir": None}
-"""Of settings that have none in their dataclass; `run_dir` is then chosen by the design and the settings."""
+"""Defaults of settings that have none in their dataclass; `run_dir` is derived from the design and the settings."""
 
 
 def train(
@@ -35,16 +35,16 @@ def train(
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> Run:
-    """Trains a policy on one or more designs; the same call resumes a run that was interrupted.
+    """Trains a policy on one or more designs; the same call resumes an interrupted run.
 
     Args:
-        design: the name or path of a design, or several; or `synthetic:20-60`, new designs of so many macros.
-        run_dir: where everything is written; None: ``runs/<design>/seed<seed>-<hash of the settings>``.
-        seed: of everything random.
-        preset: a named set of settings, as `preset=NAME` gives it to the command.
-        settings: what to change, by dotted keys, such as ``{"ppo.iterations": 100, "runtime": "ray"}``;
+        design: the name or path of a design, or several; or `synthetic:20-60`, new designs with 20 to 60 macros.
+        run_dir: the output folder; None: ``runs/<design>/seed<seed>-<hash of the settings>``.
+        seed: seed of all random numbers.
+        preset: a named set of settings, like the command's `preset=NAME`.
+        settings: changed settings, by dotted keys, such as ``{"ppo.iterations": 100, "runtime": "ray"}``;
             docs/reference/settings.md lists them.
-        quiet: show nothing; otherwise a live table on a terminal, plain lines elsewhere.
+        quiet: whether to show nothing, instead of a live table on a terminal and plain lines elsewhere.
 
     Returns:
         The run: its folder, which `load_policy` takes, its best cost and placements.
@@ -74,7 +74,7 @@ def train(
 
 
 def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
-    """The default settings with these changed, by dotted keys; `runtime` selects a file of configs/runtime/.
+    """Composes the default settings with these changes, by dotted keys; `runtime` selects a file of configs/runtime/.
 
     Raises:
         ConfigError: there is no such setting, or its value is wrong.
@@ -101,14 +101,14 @@ def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainC
 
 
 def store_defaults() -> None:
-    """Gives Hydra the defaults of the dataclasses, on which the files in configs/ build."""
+    """Registers the defaults of the dataclasses with Hydra; the files in configs/ build on them."""
     from hydra.core.config_store import ConfigStore
 
     ConfigStore.instance().store(name="defaults", node=default_settings() | DEFAULTS)
 
 
 def _set(values: dict[str, Any], key: str, value: Any) -> None:
-    """Sets a dotted key; a mapping changes only what it names."""
+    """Sets a dotted key; a mapping changes only the keys that it has."""
     first, _, rest = key.partition(".")
     if rest:
         value = {rest: value}
@@ -122,8 +122,8 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains on the runtime that the settings name, reports to the tracker, and draws the result.
 
-    Without `progress` it shows a live table on a terminal, plain lines elsewhere. Raises what the runtimes' `run`
-    raise, StorageError where object storage does not answer, and TrackingError where the tracker rejects the run.
+    Without `progress` it shows a live table on a terminal, plain lines elsewhere. Raises the errors of the runtimes'
+    `run`, StorageError if object storage does not answer, and TrackingError if the tracker rejects the run.
     """
     check_designs(config)  # before JAX is imported, which takes seconds
     from placement.report.run_report import write_report
@@ -135,7 +135,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
             from placement.runtimes.ray import driver
 
             result = driver.run(config, progress=progress)
-            refresh(config)  # the learner may have run on another node
+            refresh(config)  # The learner may have run on another node.
             result = dataclasses.replace(result, folder=working_folder(config.run_dir))
         else:
             from placement.runtimes import local

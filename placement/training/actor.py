@@ -1,16 +1,14 @@
-"""The actor: it plays whole episodes and writes them to the replay, within the bound on staleness.
+"""The actor, which plays whole episodes and writes them to the replay, within the bound on staleness.
 
 An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
-parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
+parameters are fetched between rounds only, so that all actions of an episode use one version. An environment whose
 episode ends early waits for the round's end, so each design keeps its share of the episodes.
 
-The learner publishes version i after i iterations. Episodes are counted in the order in which they begin; the ones that
+The learner publishes version i after i iterations. Episodes are counted in the order in which they begin; those that
 iteration i learns from may be drawn with version i - max_staleness at the earliest (`EpisodeSchedule`).
 
 Axis legend: B environments, T macros to place (the longest design's).
 """
-
-from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
@@ -28,14 +26,13 @@ from placement.training.best import BestTracker
 from placement.training.inference import Inference, InferenceClosed
 from placement.training.rollout import play, whole_episode
 
-LEARNER_SECONDS = 3600.0
-"""Deadline of an actor's waits for the learner and for other actors."""
+LEARNER_SECONDS = 3600.0  # timeout of an actor's waits for the learner and for other actors, in seconds
 OVERLAPPED_ENVS = 256
-"""An actor steps so many environments or more in two batches: one steps while the policy decides for the other."""
+"""Minimum environments for stepping in two batches, one of which steps while the policy decides for the other."""
 
 
 class ScheduleClosed(RuntimeError):
-    """The run is ending: no more episodes begin."""
+    """The run is ending, and no more episodes begin."""
 
 
 class Ticket(NamedTuple):
@@ -46,7 +43,7 @@ class Ticket(NamedTuple):
 
 
 class TicketSchedule(Protocol):
-    """Decides when episodes begin, and with which parameters; `finish` says that all of a ticket's are written."""
+    """Decides when episodes begin, and with which parameters; `finish` reports that a ticket's episodes are written."""
 
     def begin(self, count: int, *, timeout: float) -> Ticket:
         """Begins `count` episodes together; raises TimeoutError, ScheduleClosed."""
@@ -61,10 +58,10 @@ class EpisodeSchedule:
     episodes would overtake a slow one's and make those older than the bound.
 
     Args:
-        episodes_per_iteration: whole episodes that one iteration learns from.
-        max_staleness: versions that an episode may lag behind when it is learned from. 0: actors and learner take
-            turns; 1: actors collect for the next iteration while the learner learns.
-        iteration: iterations already done.
+        episodes_per_iteration: number of whole episodes that one iteration learns from.
+        max_staleness: maximum number of versions that an episode may lag behind when it is learned from. 0: actors and
+            learner take turns; 1: actors collect for the next iteration while the learner learns.
+        iteration: number of completed iterations.
     """
 
     def __init__(self, *, episodes_per_iteration: int, max_staleness: int, iteration: int = 0) -> None:
@@ -78,16 +75,16 @@ class EpisodeSchedule:
     def begin(self, count: int, *, timeout: float) -> Ticket:
         """Begins `count` episodes together, once all those of earlier iterations are written.
 
-        The first of them decides, so that a group that reaches into the next iteration never waits for itself: its
-        last episodes lag by one version more for each further iteration that the group reaches into.
+        The first episode decides, so that a group that extends into the next iteration never waits for itself; its last
+        episodes lag by one version more for each further iteration that the group extends into.
 
-        Raises TimeoutError if other actors do not write theirs in time, and ScheduleClosed once `close` was called.
+        Raises TimeoutError if other actors do not write their episodes in time, and ScheduleClosed after `close`.
         """
         with self._changed:
             ready = self._changed.wait_for(lambda: self._closed or self._may_begin(), timeout)
             name = threading.current_thread().name
             if self._closed:
-                raise ScheduleClosed(f"{name} begins no more episodes: the run is ending")
+                raise ScheduleClosed(f"{name} starts no more episodes: the run is ending")
             iteration = self._begun // self._per_iteration
             if not ready:
                 raise TimeoutError(
@@ -104,7 +101,7 @@ class EpisodeSchedule:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wakes all waiting actors (they get ScheduleClosed). May be called twice."""
+        """Wakes all waiting actors with ScheduleClosed. May be called twice."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -115,7 +112,7 @@ class EpisodeSchedule:
 
 
 class ActorContext(NamedTuple):
-    """What the actors of a process share; `best` is None where good placements are found elsewhere."""
+    """State shared by the actors of a process; `best` is None if good placements are found elsewhere."""
 
     inference: Inference
     schedule: TicketSchedule
@@ -125,11 +122,11 @@ class ActorContext(NamedTuple):
 
 
 class Actor:
-    """One actor, whose number is unique in the run, with a pool of B environments and a JAX random key of its own.
+    """One actor, with a unique number in the run, a pool of B environments and its own JAX random key.
 
     Args:
         count: the first episode's number; above those that this actor made before the run was resumed.
-        batches: batches that the environments are split into; divides B.
+        batches: number of batches that the environments are split into; divides B.
     """
 
     def __init__(
@@ -146,7 +143,7 @@ class Actor:
         self._count, self._batches = count, batches
 
     def run(self, stop: threading.Event) -> None:
-        """Plays until `stop` is set; whoever sets it also closes everything shared, so that all waits end.
+        """Plays until `stop` is set; the caller that sets it also closes all shared objects, so that all waits end.
 
         Raises TimeoutError if the learner or the other actors make no progress within an hour.
         """
@@ -163,7 +160,7 @@ class Actor:
                 raise
 
     def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
-        """B whole episodes drawn with `snapshot`; none if `stopped()` became true meanwhile."""
+        """Plays B whole episodes with `snapshot`; returns none if `stopped()` became true meanwhile."""
         inference, first, version = self._context.inference, self._count, snapshot.version
         network = inference.network(snapshot)
 
@@ -188,5 +185,5 @@ class Actor:
 
 
 def batches_for(envs: int) -> int:
-    """The batches that an actor splits so many environments into."""
+    """The number of batches that an actor splits its environments into."""
     return 2 if envs >= OVERLAPPED_ENVS and envs % 2 == 0 else 1

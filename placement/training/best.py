@@ -1,6 +1,4 @@
-"""The best placement that a run has seen, for each design, and the check of episodes that claim to have found one."""
-
-from __future__ import annotations
+"""The best placement in a run for each design, and the check of episodes that claim to have found one."""
 
 import json
 import logging
@@ -28,16 +26,13 @@ from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME
 
 _log = logging.getLogger(__name__)
-FIELDS = ("x", "y", "orientation", "placed")
-"""The fields of a placement that a checkpoint keeps."""
-COST_TOLERANCE = 1e-6
-"""Relative difference up to which an episode's claimed cost counts as true."""
-MOST_DRAWN = 8
-"""Designs whose best placements are drawn for TensorBoard."""
+FIELDS = ("x", "y", "orientation", "placed")  # fields of a placement that a checkpoint keeps
+COST_TOLERANCE = 1e-6  # maximum relative error of an episode's claimed cost
+MOST_DRAWN = 8  # maximum number of designs whose best placements are drawn for TensorBoard
 
 
 class Best(NamedTuple):
-    """A placement with its exact costs and, for people, who found it and when."""
+    """A placement with its exact costs and, for people, its origin."""
 
     costs: Costs
     placement: Placement
@@ -45,7 +40,7 @@ class Best(NamedTuple):
 
 
 class BestTracker:
-    """Keeps the cheapest placement of each of the run's designs, by the cost of `weights`; for several threads."""
+    """Keeps the cheapest placement of each of the run's designs, by the cost of `weights`; thread-safe."""
 
     def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
         self._designs, self.weights = designs, weights
@@ -85,9 +80,10 @@ class BestTracker:
             return [self._best[design].costs.total for design in sorted(self._best)]
 
     def write(self, folder: Path, *, iteration: int) -> None:
-        """Writes what has improved since the last call: `best.json`, and `best.plc` (`best-<design>.plc` for several).
+        """Writes the improvements since the last call: `best.json`, and `best.plc` (`best-<design>.plc` for several
+        designs).
 
-        Each placement also goes into `best_history/` under this iteration.
+        Each placement is also written to `best_history/` under this iteration.
         """
         with self._lock:
             unwritten, self._unwritten = sorted(self._unwritten), set()
@@ -111,8 +107,8 @@ class BestTracker:
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
 
     def pictures(self) -> dict[str, bytes]:
-        """PNG pictures by the designs' names, of best placements that have improved since the last call."""
-        from placement.report import plots, style  # Matplotlib takes a second to import
+        """PNG pictures, by the designs' names, of best placements that have improved since the last call."""
+        from placement.report import plots, style  # imported late, since Matplotlib takes a second
 
         drawn = {}
         for index, design in enumerate(self._designs[:MOST_DRAWN]):
@@ -124,9 +120,9 @@ class BestTracker:
         return drawn
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
-        """Mirrors the best placements' macros where that is cheaper, and writes each to a file like `best_flipped.plc`.
+        """Mirrors the best placements' macros if that is cheaper, and writes each to a file like `best_flipped.plc`.
 
-        The best placements themselves are not changed.
+        The best placements themselves are unchanged.
         """
         result = []
         for index, design in enumerate(self._designs):
@@ -147,12 +143,12 @@ class BestTracker:
         return {str(index): _to_arrays(design, best.get(index)) for index, design in enumerate(self._designs)}
 
     def origins(self) -> dict[str, str]:
-        """Where the best placements came from, for a checkpoint's record."""
+        """The origins of the best placements, for a checkpoint's record."""
         with self._lock:
             return {str(index): found.origin for index, found in self._best.items()}
 
     def restore(self, arrays: Mapping[str, Mapping[str, np.ndarray]], origins: Mapping[str, str]) -> None:
-        """Restores what `arrays` and `origins` returned."""
+        """Restores the values of `arrays` and `origins`."""
         for index, design in enumerate(self._designs):
             held = arrays[str(index)]
             if not np.isfinite(held["costs"]).all():
@@ -162,7 +158,7 @@ class BestTracker:
             self.report(index, costs, placement, origin=origins.get(str(index), "a checkpoint"))
 
     def recover(self, folder: Path) -> None:
-        """Restores placements that were written to `folder` after the last checkpoint, at their exact cost."""
+        """Restores placements that were written to `folder` after the last checkpoint, with their exact cost."""
         for index, design in enumerate(self._designs):
             path = folder / self.file_name(index)
             if not path.is_file():
@@ -171,15 +167,15 @@ class BestTracker:
                 _, placement = read_placement(path, design.netlist)
                 costs = compute_costs(design, placement, weights=self.weights)
             except DesignError as error:
-                _log.warning("%s is not taken as the best placement so far: %s", path, error)
+                _log.warning("%s is not accepted as the best placement so far: %s", path, error)
                 continue
             self.report(index, costs, placement, origin=f"{path.name} of the interrupted run")
 
 
 class EpisodeVerifier:
-    """Replays episodes on the learner's engine to see whether they are true and where they lead; for one thread.
+    """Replays episodes on the learner's engine to verify their costs and find their placements; not thread-safe.
 
-    Placements that are better than any before go to `best`.
+    New best placements are added to `best`.
     """
 
     def __init__(self, designs: Sequence[Design], env: EnvConfig, best: BestTracker) -> None:
@@ -189,7 +185,7 @@ class EpisodeVerifier:
         self._rendered: Observation | None = None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
-        """Where the episode led, with its exact costs; None if it did not place every macro; raises IllegalAction."""
+        """The episode's placement with its exact costs; None if it did not place every macro; raises IllegalAction."""
         design = int(episode.design)
         pool = self._pools.get(design)
         if pool is None:
@@ -211,7 +207,8 @@ class EpisodeVerifier:
         self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._rendered)
 
     def keep(self, episode: Episode, iteration: int) -> str | None:
-        """Keeps the episode's placement if it is the best so far; returns why the episode is rejected if it is untrue.
+        """Keeps the episode's placement if it is the best so far; returns the reason if the episode is rejected as
+        false.
 
         Only an episode that claims to be cheaper than any before is replayed. `iteration` drew it.
         """
@@ -231,7 +228,7 @@ class EpisodeVerifier:
 
 
 def _to_arrays(design: Design, best: Best | None) -> dict[str, np.ndarray]:
-    """x, y float64 [N] µm, orientation int8 [N], placed bool [N], costs float64 [5]."""
+    """A placement as x, y float64 [N] µm, orientation int8 [N], placed bool [N], and costs float64 [5]."""
     placement = design.initial if best is None else best.placement
     costs = np.full(len(Costs._fields), np.inf) if best is None else np.array(best.costs, np.float64)
     return {"costs": costs, **{field: getattr(placement, field) for field in FIELDS}}

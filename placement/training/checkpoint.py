@@ -1,12 +1,13 @@
-"""Checkpoints with Orbax, and what a run keeps in them.
+"""Checkpoints with Orbax, and the state of a run in them.
 
 A checkpoint is a pytree of arrays and a JSON record, written whole or not at all; nothing is unpickled. The record
-holds every leaf's path in the tree, dtype, shape and checksum, so a checkpoint of another network is distinguished from
-a damaged one before anything is used.
+contains every leaf's path in the tree, dtype, shape and checksum, so that a checkpoint of another network is
+distinguished from a damaged one before anything is used.
 
 A run's tree has three entries: `learner` (its whole state: parameters, optimiser, step, random state, statistics),
-`parameters` (what actors and evaluators need, alone) and `best` (the best placement of each design, with its costs).
-Its record holds counters, elapsed seconds, settings, the designs' fingerprints and which episodes were learned from.
+`parameters` (the part that actors and evaluators need) and `best` (the best placement of each design, with its costs).
+Its record contains counters, elapsed seconds, settings, the designs' fingerprints and the episodes that were learned
+from.
 """
 
 from __future__ import annotations
@@ -33,18 +34,16 @@ from placement.training.best import BestTracker
 from placement.utils.disk import checked_space
 
 _log = logging.getLogger(__name__)
-FORMAT = 2
-"""Format version; it rises when older checkpoints can no longer be read."""
-LEAF_BYTES = 1000
-"""Bytes that a leaf takes on disk beside its content."""
+FORMAT = 2  # format version; it rises when older checkpoints can no longer be read
+LEAF_BYTES = 1000  # overhead of a leaf on disk, in bytes
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint cannot be used; the message names its folder and what is wrong."""
+    """A checkpoint cannot be used; the message names its folder and the fault."""
 
 
 class CheckpointMismatch(CheckpointError):
-    """The checkpoint holds another tree (another network, another design) than the one requested."""
+    """The checkpoint contains another tree (another network, another design) than the requested one."""
 
 
 class CheckpointDamaged(CheckpointError):
@@ -52,7 +51,7 @@ class CheckpointDamaged(CheckpointError):
 
 
 class Restored(NamedTuple):
-    """What a checkpoint held: its number, a pytree of host arrays, and the JSON record given to `save`."""
+    """The content of a checkpoint: its number, a pytree of host arrays, and the JSON record passed to `save`."""
 
     step: int
     tree: Any
@@ -60,7 +59,7 @@ class Restored(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run in a folder, of which the newest `keep` stay.
+    """The checkpoints of one run in a folder, of which the newest `keep` are kept.
 
     With `read_only` nothing is written or cleaned up, for a reader beside a run in progress.
     """
@@ -73,13 +72,14 @@ class Checkpoints:
         """The numbers of the complete checkpoints, oldest first."""
         if not self._folder.is_dir():
             return []
-        self._manager.reload()  # another process may have saved
+        self._manager.reload()  # Another process may have saved.
         return sorted(self._manager.all_steps())
 
     def save(self, step: int, tree: Any, record: Mapping[str, Any]) -> None:
-        """Saves a pytree of plain arrays and a JSON-able record under the number `step`; returns once they are on disk.
+        """Saves a pytree of plain arrays and a JSON-compatible record under the number `step`; returns once they are on
+        disk.
 
-        Replaces a checkpoint of the same number. Raises DiskFull where there is not enough space.
+        Replaces a checkpoint of the same number. Raises DiskFull if there is not enough space.
         """
         tree = jax.tree.map(np.asarray, tree)
         leaves = _leaves(tree)
@@ -98,10 +98,12 @@ class Checkpoints:
         return self._read_record(self._step(step))["record"]
 
     def restore(self, like: Mapping[str, Any], *, step: int | None = None) -> Restored:
-        """The entries of a saved tree that `like` has, as host arrays in the structure, shapes and dtypes of `like`.
+        """Restores the entries of a saved tree that `like` has, as host arrays in the structure, shapes and dtypes of
+        `like`.
 
-        Without `step` they are of the newest checkpoint that is not damaged; a warning names the damaged ones. Raises
-        CheckpointMismatch for another tree, CheckpointDamaged where none is whole, and CheckpointError without any.
+        Without `step`, the newest undamaged checkpoint is used; a warning names the damaged ones. Raises
+        CheckpointMismatch for another tree, CheckpointDamaged if all are damaged, and CheckpointError if there are
+        none.
         """
         newest = self._step(step)
         older = [] if step is not None else [each for each in self.steps() if each < newest]
@@ -126,7 +128,7 @@ class Checkpoints:
         }
         absl = logging.getLogger("absl")
         level = absl.level
-        absl.setLevel(logging.ERROR)  # `read_only` alone causes two warnings
+        absl.setLevel(logging.ERROR)  # `read_only` alone causes two warnings.
         try:
             options = ocp.CheckpointManagerOptions(
                 max_to_keep=None if self._read_only else self._keep,
@@ -159,10 +161,10 @@ class Checkpoints:
         return content
 
     def _read(self, step: int, item: str, how: Any) -> Any:
-        """One item of a checkpoint. Whatever Orbax or TensorStore raises means damage."""
+        """One item of a checkpoint. Any exception of Orbax or TensorStore means damage."""
         try:
             return self._manager.restore(step, args=ocp.args.Composite(**{item: how}))[item]
-        except Exception as error:  # their exceptions have no common base
+        except Exception as error:  # Their exceptions have no common base.
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise CheckpointDamaged(f"{self._folder}/{step}: cannot be read ({reason[:300]})") from error
 
@@ -198,7 +200,7 @@ class Checkpoints:
 
 
 def _this_process_alone() -> ocp.options.MultiprocessingOptions:
-    """One of several learner hosts saves, and waits for no other."""
+    """Options with which one of several learner hosts saves without waiting for the others."""
     if jax.process_count() == 1:
         return ocp.options.MultiprocessingOptions()
     index = jax.process_index()
@@ -221,7 +223,7 @@ def _checksum(array: np.ndarray) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Counters:
-    """How far a run has come: iterations done, episodes and steps learned from, seconds spent."""
+    """The progress of a run: iterations done, episodes and steps learned from, seconds spent."""
 
     iteration: int = 0
     episodes: int = 0
@@ -243,11 +245,12 @@ class TrainingState:
 
 
 class Saver:
-    """Saves and restores a run; a context manager, whose end closes Orbax. `identity` is `run_folder.identity`'s.
+    """Saves and restores a run; a context manager, whose end closes Orbax. `identity` is that of `run_folder.identity`.
 
     Attributes:
-        learned: returns the episodes learned from, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; replaceable.
-        learned_before: what `learned` returned when the restored checkpoint was saved.
+        learned: returns the episodes learned from, int64 [N, 3], in the format of `EpisodeIntervalSet.rows`;
+            replaceable.
+        learned_before: the value of `learned` when the restored checkpoint was saved.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -265,7 +268,7 @@ class Saver:
         self._checkpoints.close()
 
     def save(self, state: TrainingState, best: BestTracker) -> None:
-        """Saves a checkpoint, unless that of this iteration is on disk already; for any thread. Raises DiskFull."""
+        """Saves a checkpoint, unless that of this iteration is on disk already; thread-safe. Raises DiskFull."""
         iteration = state.counters.iteration
         with self._lock:
             if self._saved == iteration:
@@ -276,7 +279,7 @@ class Saver:
             self._saved = iteration
 
     def restore(self, learner: Learner, best: BestTracker) -> Counters:
-        """Puts the newest checkpoint into `learner` and `best`, if there is one; raises CheckpointError."""
+        """Restores the newest checkpoint, if any, into `learner` and `best`; raises CheckpointError."""
         if not self._checkpoints.steps():
             return Counters()
         restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
@@ -287,7 +290,7 @@ class Saver:
         return Counters(**restored.record["counters"])
 
     def finished(self, config: TrainConfig, best: BestTracker) -> Counters | None:
-        """The counters of a run that has nothing left to do, whose best placements then go into `best`; else None.
+        """Returns the counters of a complete run, and adds its best placements to `best`; returns None for other runs.
 
         Builds no learner and compiles nothing. Raises CheckpointError if the checkpoint is damaged.
         """
@@ -301,18 +304,18 @@ class Saver:
         return counters
 
     def require_same_run(self) -> None:
-        """Raises ConfigError if the folder holds a run with other settings or designs."""
+        """Raises ConfigError if the folder contains a run with other settings or designs."""
         if self._checkpoints.steps():
             run_folder.require_same(self._folder, self._checkpoints.record(), json.loads(json.dumps(self._identity)))
 
 
 def on_host(tree: Any) -> Any:
-    """A copy of a pytree's arrays on the host, which donation cannot touch."""
+    """Copies a pytree's arrays to the host, safe from donation."""
     return jax.tree.map(np.array, tree)
 
 
 def _like(new: Any, old: Any) -> Any:
-    """`new`, held where and how `old` is."""
+    """The values of `new` with the type and the sharding of `old`."""
     if isinstance(old, jax.Array):
         # Only all processes together can put it on devices of other processes; the learner does that.
         return jax.device_put(new, old.sharding) if old.is_fully_addressable else new
@@ -320,7 +323,7 @@ def _like(new: Any, old: Any) -> Any:
 
 
 def has_checkpoint(run: Path) -> bool:
-    """Whether a run folder holds a checkpoint to resume from."""
+    """Whether a run folder contains a checkpoint to resume from."""
     with contextlib.closing(Checkpoints(run / run_folder.CHECKPOINTS_NAME, read_only=True)) as checkpoints:
         return bool(checkpoints.steps())
 

@@ -2,12 +2,10 @@
 
 `EPISODES_PER_DESIGN` environments play each design, so that the learner can compare their episodes. Round r of actor a
 of A has the designs numbered (r · G + g) · A + a, which depend on nothing else. A thread makes them, their environments
-and the network's inputs while the round before is played and learned from.
+and the network's inputs while the previous round is played and learned from.
 
 Axis legend: B environments, G designs of a round.
 """
-
-from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
@@ -35,29 +33,19 @@ _LOOK_SECONDS = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class DrawnEnvironments:
-    """What the actors of a run draw and how they play it.
+    """The designs that the actors of a run draw, and the settings that they play them with."""
 
-    Attributes:
-        designs: of the distribution.
-        env: the environments' settings.
-        envs: B, divisible by `EPISODES_PER_DESIGN`.
-        threads: that step an actor's environments.
-        compact_maps: see `make_pool`.
-        electrostatic: see `graph_inputs`.
-        actors: A.
-    """
-
-    designs: DrawnDesigns
-    env: EnvConfig
-    envs: int
-    threads: int
-    compact_maps: bool
-    electrostatic: bool
-    actors: int
+    designs: DrawnDesigns  # the distribution
+    env: EnvConfig  # the environments' settings
+    envs: int  # B, divisible by `EPISODES_PER_DESIGN`
+    threads: int  # number of threads that step an actor's environments
+    compact_maps: bool  # see `make_pool`
+    electrostatic: bool  # see `graph_inputs`
+    actors: int  # A
 
 
 class _Round(NamedTuple):
-    """The designs' numbers, and the environments and inputs of the designs in this order."""
+    """The numbers of a round's designs, and their environments and inputs in this order."""
 
     numbers: list[int]
     pool: EnvironmentPool
@@ -108,7 +96,7 @@ class DrawnActor(Actor):
         return [episode._replace(design=np.array(numbers[int(episode.design)], np.int32)) for episode in played]
 
     def _made(self, number: int, count: int) -> _Round:
-        """The round whose first episode is the actor's `count`-th; raises CancelledError once the actor has ended."""
+        """Makes the round whose first episode is the actor's `count`-th; raises CancelledError after its end."""
         drawn, groups = self._drawn, self._drawn.envs // EPISODES_PER_DESIGN
         first = count // EPISODES_PER_DESIGN
         numbers = [(first + group) * drawn.actors + number for group in range(groups)]

@@ -1,13 +1,11 @@
-"""Episodes on disk, for learners that do not play: a folder of a design and of what was done in it.
+"""Episodes on disk, for learners that do not play: a folder with a design and the actions taken in it.
 
-The folder holds `design/` (as `placement.load` reads it), `episodes.npz` (the fields of `placement.episode.Episode`,
-each with the axis E of episodes before its own) and `dataset.json` (the format's version, the environment's settings,
-and where the episodes come from). Observations are not stored: the engine plays the actions again.
+The folder contains `design/` (for `placement.load`), `episodes.npz` (the fields of `placement.episode.Episode`, each
+with a leading axis E of episodes) and `dataset.json` (the format's version, the environment's settings, and the origin
+of the episodes). Observations are not stored; the engine plays the actions again.
 
 Axis legend: E episodes, T macros to place.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import json
@@ -36,25 +34,18 @@ FilePath = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeDataset:
-    """Whole episodes of one design.
+    """Whole episodes of one design."""
 
-    Attributes:
-        design: with the grid of actions of `env`.
-        env: the environment that the episodes were played in.
-        episodes: one `Episode` whose fields have the axis E first; `design` is 0, T the design's macros to place.
-        origin: where they come from, as plain values.
-    """
-
-    design: Design
-    env: EnvConfig
-    episodes: Episode
-    origin: Mapping[str, Any]
+    design: Design  # the design, with the grid of actions of `env`
+    env: EnvConfig  # the environment that the episodes were played in
+    episodes: Episode  # one `Episode` whose fields have the axis E first; `design` is 0, T the design's macros to place
+    origin: Mapping[str, Any]  # the origin of the episodes, as plain values
 
     def __len__(self) -> int:
         return len(self.episodes.length)
 
     def observations(self, which: np.ndarray | None = None) -> Observation:
-        """What was seen before each action of the episodes `which` (int [B], all when None): axes [B, T] first."""
+        """Observations before each action of the episodes `which` (int [B]; None: all), with leading axes [B, T]."""
         chosen = np.arange(len(self)) if which is None else which
         episodes = self.episodes
         return EpisodeRenderer([self.design]).render(
@@ -62,10 +53,10 @@ class EpisodeDataset:
         )
 
     def write(self, folder: FilePath) -> None:
-        """Writes the folder, `dataset.json` last; what it holds of an earlier data set is replaced."""
+        """Writes the folder, `dataset.json` last; an earlier data set in it is replaced."""
         root = Path(folder)
         root.mkdir(parents=True, exist_ok=True)
-        (root / ABOUT_NAME).unlink(missing_ok=True)  # what is read is of one data set, or none
+        (root / ABOUT_NAME).unlink(missing_ok=True)  # The folder contains one complete data set or none.
         save(root / DESIGN_NAME, self.design)
         write_npz(root / EPISODES_NAME, self.episodes._asdict())
         about = {"version": VERSION, "env": dataclasses.asdict(self.env), "origin": dict(self.origin)}
@@ -73,7 +64,7 @@ class EpisodeDataset:
 
 
 def read_episodes(folder: FilePath) -> EpisodeDataset:
-    """The data set of a folder.
+    """Reads the data set of a folder.
 
     Raises:
         DesignError: a file is missing or damaged, or the format's version is unknown; names the file.
@@ -93,5 +84,5 @@ def read_episodes(folder: FilePath) -> EpisodeDataset:
     except (OSError, ValueError, KeyError, TypeError, ConfigError, MalformedEpisode) as error:
         if isinstance(error, DesignError):
             raise
-        raise DesignError(f"{root}: is no data set of episodes: {error}") from None
+        raise DesignError(f"{root}: is not a data set of episodes: {error}") from None
     return EpisodeDataset(design, env, episodes, about["origin"])

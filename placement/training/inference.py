@@ -1,6 +1,7 @@
-"""Picks actions for the actors of a process: `LocalInference`, each actor for itself, or `CentralInference`, one loop.
+"""Picks actions for the actors of a process: `LocalInference` for each actor separately, `CentralInference` in one
+loop.
 
-Parameters go to the device once per version, whoever asks for them and however often.
+Parameters are moved to the device once per version, regardless of the number of callers and calls.
 
 Axis legend: B environments.
 """
@@ -18,18 +19,16 @@ import jax
 from placement.modelcache.store import Snapshot
 from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters, Request
 
-ANSWER_SECONDS = 600.0
-"""Deadline of an actor's wait for the inference loop."""
-SLICE_SECONDS = 0.1
-"""Waits for requests are split into slices of this length, to check whether to stop."""
+ANSWER_SECONDS = 600.0  # timeout of an actor's wait for the inference loop, in seconds
+SLICE_SECONDS = 0.1  # waits for requests are split into slices of this many seconds, to check whether to stop
 
 
 class InferenceClosed(RuntimeError):
-    """The run is ending: no more actions are picked."""
+    """The run is ending, and no more actions are picked."""
 
 
 class Inference(Acting):
-    """What an actor asks for actions."""
+    """The interface that actors request actions from."""
 
     @abc.abstractmethod
     def network(self, snapshot: Snapshot) -> EmbeddedParameters:
@@ -45,7 +44,7 @@ class LocalInference(Inference):
         self._newest: tuple[int, EmbeddedParameters] | None = None
 
     def network(self, snapshot: Snapshot) -> EmbeddedParameters:
-        """See `Inference`; the newest version's are kept."""
+        """See `Inference`; those of the newest version are kept."""
         with self._lock:
             if self._newest is not None and self._newest[0] == snapshot.version:
                 return self._newest[1]
@@ -62,7 +61,7 @@ class LocalInference(Inference):
 
 
 class _Waiting(NamedTuple):
-    """A request, the parameters with which to decide it, and where the answer goes."""
+    """A request, its parameters, and the queue of its answer."""
 
     network: EmbeddedParameters
     greedy: bool
@@ -74,12 +73,12 @@ class _Waiting(NamedTuple):
 
 
 class CentralInference(LocalInference):
-    """One loop decides for all actors: requests that wait when the device is free go through the network together.
+    """One loop decides for all actors: requests that wait when the device is free are evaluated together.
 
-    After Espeholt et al. 2020, "SEED RL", but whole episodes are drawn with one version, as everywhere here: requests
-    with different parameters are not mixed. A batch holds 1, 2, 4, … requests, or all actors', so that few programs are
-    compiled. Each request has random numbers of its own, so what is drawn does not depend on the other requests, except
-    for the last bits of the network's arithmetic. At most `actors` wait at once.
+    This follows Espeholt et al. 2020, "SEED RL", but whole episodes are drawn with one version, as everywhere here:
+    requests with different parameters are not mixed. A batch contains 1, 2, 4, … requests, or all actors', so that few
+    programs are compiled. Each request has its own random numbers, so its actions do not depend on the other requests,
+    except for the last bits of the network's arithmetic. At most `actors` wait at once.
     """
 
     def __init__(self, agent: Agent, *, actors: int) -> None:
@@ -96,7 +95,7 @@ class CentralInference(LocalInference):
     ) -> list[Decision]:
         """See `Acting`; the thread in `run` decides, at temperature 1.
 
-        Raises InferenceClosed once `close` was called, and TimeoutError where no answer comes in `ANSWER_SECONDS`.
+        Raises InferenceClosed after `close`, and TimeoutError if no answer arrives in `ANSWER_SECONDS`.
         """
         waiting = [_Waiting(network, greedy, request, concurrent.futures.Future()) for request in requests]
         with self._changed:
@@ -115,7 +114,7 @@ class CentralInference(LocalInference):
             ) from None
 
     def run(self, stop: threading.Event) -> None:
-        """Decides until `stop` is set; an error ends the loop, and `close` must then wake those who wait."""
+        """Decides until `stop` is set; an error ends the loop, and `close` must then wake the waiting actors."""
         while not stop.is_set():
             together = self._next()
             if not together:
@@ -129,7 +128,7 @@ class CentralInference(LocalInference):
                     one.answer.set_result(decision)
 
     def close(self) -> None:
-        """Wakes all waiting actors (they get InferenceClosed). May be called twice."""
+        """Wakes all waiting actors with InferenceClosed. May be called twice."""
         with self._changed:
             self._closed = True
             for one in [*self._waiting, *self._under_way]:
@@ -138,7 +137,7 @@ class CentralInference(LocalInference):
             self._changed.notify_all()
 
     def _next(self) -> list[_Waiting]:
-        """The requests to decide next, the oldest among them; empty if none came for a while."""
+        """The requests to decide next, including the oldest; empty if none arrived for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, SLICE_SECONDS)
             if not self._waiting:

@@ -1,9 +1,9 @@
 """Prepares the learner's next batch while it learns: reads episodes, replays them, and moves them to the devices.
 
-A thread collects an iteration's episodes a few at a time and replays each as it comes; once all are there it moves
+A thread collects an iteration's episodes a few at a time and replays each as it arrives; once all have arrived it moves
 them to the devices. There are two host buffers: the learner learns from one while the other is filled. The results are
-the same as without the thread, to the last bit. Where there are several learner hosts, the thread only reads, because
-the hosts must do what they do together in one order.
+bit-identical to those without the thread. If there are several learner hosts, the thread only reads, because the hosts'
+joint operations must run in one order.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from placement.ppo.learner import Learner, Prepared
 from placement.replay.replay import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2
-CHUNK = 8
-"""Episodes read and replayed at a time."""
+CHUNK = 8  # number of episodes read and replayed at a time
 CLOSE_SECONDS = 30.0
-SLICE_SECONDS = 0.1
-"""Waits for episodes are split into slices of this length, to check whether to stop."""
+SLICE_SECONDS = 0.1  # waits for episodes are split into slices of this many seconds, to check whether to stop
 
 
 class Batch(NamedTuple):
-    """One iteration's input: all learner hosts' episodes, each host's as they were read, and what `learn` takes."""
+    """One iteration's input: all learner hosts' episodes, each host's as read, and the arguments of `learn`."""
 
     episodes: list[Episode]
     prepared: Prepared
@@ -55,10 +53,10 @@ class InputPipeline:
         self.close()
 
     def next(self, *, timeout: float) -> Batch:
-        """The next batch, waiting up to `timeout` seconds; the one before must not be used any more.
+        """Returns the next batch, waiting up to `timeout` seconds; the previous one must no longer be used.
 
         Raises:
-            ReplayTimeout: too few episodes came in time; they are kept for the next call.
+            ReplayTimeout: too few episodes arrived in time; they are kept for the next call.
             ReplayClosed: the replay is closed.
             Exception: any other error of the thread.
         """
@@ -76,13 +74,13 @@ class InputPipeline:
         return Batch(episodes, prepared)
 
     def close(self) -> None:
-        """Ends the thread and drops what it has read. May be called twice."""
+        """Ends the thread and drops the episodes that it has read. May be called twice."""
         self._stop.set()
         ended, _ = concurrent.futures.wait([self._next], CLOSE_SECONDS)
         self._thread.shutdown(wait=bool(ended))
 
     def _prepare(self, buffer: Observation | None) -> tuple[list[Episode], Prepared | None]:
-        """Fills the buffer with the next batch and moves it to the devices; raises ReplayClosed once it is to stop."""
+        """Fills the buffer with the next batch and moves it to the devices; raises ReplayClosed when it must stop."""
         episodes: list[Episode] = []
         while len(episodes) < self._count:
             self._read = len(episodes)
@@ -96,7 +94,7 @@ class InputPipeline:
         return episodes, None if buffer is None else self._learner.load(episodes, buffer)
 
     def _replayed(self, episodes: list[Episode], buffer: Observation | None, *, at: int) -> list[Episode]:
-        """Replays episodes into the buffer from row `at`; returns those that are legal."""
+        """Replays episodes into the buffer from row `at`; returns the legal ones."""
         if not episodes or buffer is None:
             return episodes
         try:

@@ -1,6 +1,4 @@
-"""The learner's loop: read episodes, learn, publish, measure, save; and what every runtime does around it."""
-
-from __future__ import annotations
+"""The learner's loop (read episodes, learn, publish, evaluate, save), and the steps around it in every runtime."""
 
 import contextlib
 import dataclasses
@@ -30,21 +28,19 @@ from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.worker_threads import Supervisor, WorkerStuck
 
 _log = logging.getLogger(__name__)
-LOST_ITERATIONS = 5
-"""Iterations with dead ends alone after which the run suggests what to try."""
+LOST_ITERATIONS = 5  # number of consecutive iterations with only dead ends after which the run makes suggestions
 MAX_SKIPPED_STEPS = 20
-"""Gradient steps skipped in a row, because loss or gradient was not finite, after which training ends with an error."""
-STOP_SECONDS = 30.0
-"""Deadline for actors to end."""
+"""Maximum consecutive gradient steps skipped for a loss or gradient that is not finite; training then fails."""
+STOP_SECONDS = 30.0  # timeout for actors to end, in seconds
 
 
 class Diverged(RuntimeError):
-    """The network reached values that are not finite; the message says since when and what to try."""
+    """The network reached values that are not finite; the message gives the iteration and suggestions."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LearnerComponents:
-    """What the loop works with, as `placement.runtimes.components` builds it (`Setup`, `Connections`).
+    """The components of the loop, built by `placement.runtimes.components` (`Setup`, `Connections`).
 
     `evaluation_key` is the JAX random key of the evaluations.
     """
@@ -75,10 +71,10 @@ class LearnerLoop:
         self.config, self.components, self.folder = config, components, folder
         self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
-        self._good = self.state  # the newest one after an iteration that learned something
-        self._skipped = 0  # gradient steps skipped in a row
+        self._good = self.state  # the newest state after an iteration that learned something
+        self._skipped = 0  # consecutive skipped gradient steps
         self.last: dict[str, float] = {}  # the newest row of metrics
-        self._lost = 0  # iterations in a row that brought dead ends alone
+        self._lost = 0  # consecutive iterations with only dead ends
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -91,7 +87,7 @@ class LearnerLoop:
     def run(self, metrics: MetricsWriter) -> None:
         """Iterates until done; raises Interrupted, DiskFull, Diverged, WorkerFailed or ReplayTimeout.
 
-        After Diverged `state` is the last good one.
+        After Diverged, `state` is the last good one.
         """
         roles, every = self.components, self.components.evaluate_every
         share = self.config.ppo.episodes_per_iteration // roles.hosts.count
@@ -106,7 +102,8 @@ class LearnerLoop:
                 if done or (every and iteration % every == 0):
                     row |= self._evaluate(iteration)
                 row["best_so_far"] = roles.best.mean_cost()
-                # Published only now: actors would begin the next iteration, whose placements are not this row's.
+                # Published only now; otherwise actors would begin the next iteration, whose placements do not belong to
+                # this row.
                 if not done:
                     roles.store.publish(iteration, self.state.parameters)
                 row |= roles.measures()
@@ -123,7 +120,7 @@ class LearnerLoop:
                     self.save()
 
     def _note_done(self) -> bool:
-        """Whether the run is done; its checkpoint and its last row say so, although the clock runs on after this."""
+        """Whether the run is done; its checkpoint and its last row record it, although the clock keeps running."""
         counters = dataclasses.replace(self.state.counters, seconds=self._seconds())
         done = counters.done(self.config)
         if done:
@@ -131,18 +128,18 @@ class LearnerLoop:
         return done
 
     def save(self) -> None:
-        """Saves the newest consistent state, unless it is on disk already. Any thread may call this."""
+        """Saves the newest consistent state, unless it is on disk already; thread-safe."""
         self.components.saver.save(self.state, self.components.best)
 
     def result(self, *, interrupted: bool) -> Run:
-        """The run as it is now; writes the best placements first."""
+        """The current state of the run; writes the best placements first."""
         counters, best = self.state.counters, self.components.best
         best.write(self.folder, iteration=counters.iteration)
         mean_cost = self.last.get("cost_mean", math.nan)
         return _run(self.folder, counters, best, mean_cost=mean_cost, interrupted=interrupted)
 
     def _watch_dead_ends(self, row: Mapping[str, float]) -> None:
-        """Suggests once what to try where no episode ever places all macros."""
+        """Makes suggestions, once, if no episode ever places all macros."""
         all_lost = row["dead_ends"] == self.config.ppo.episodes_per_iteration
         self._lost = self._lost + 1 if all_lost else 0
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
@@ -185,7 +182,7 @@ class LearnerLoop:
         }
 
     def _take(self, new: TrainingState, learned: Mapping[str, float]) -> None:
-        """Makes `new` the state, unless training has broken down; raises Diverged then, keeping a good state."""
+        """Makes `new` the state; if training has diverged, raises Diverged and keeps a good state."""
         learned_nothing = not learned.get("gradient_steps", 1)
         self._skipped = self._skipped + int(learned.get("skipped_steps", 0)) if learned_nothing else 0
         if self._skipped >= MAX_SKIPPED_STEPS:
@@ -234,19 +231,19 @@ class LearnerLoop:
         return TrainingState(counters, on_host(learner.state), on_host(learner.parameters()))
 
     def _elapsed(self) -> float:
-        """Share of the time limit that has passed; 0 without one."""
+        """Elapsed fraction of the time limit; 0 without one."""
         minutes = self.config.runtime.minutes
         return min(self._seconds() / (60 * minutes), 1.0) if minutes else 0.0
 
     def _seconds(self) -> float:
-        """Spent so far, in earlier starts included."""
+        """Elapsed seconds, including earlier starts."""
         return time.monotonic() - self._began
 
 
 def finished(
     config: TrainConfig, designs: Sequence[Design], saver: Saver, *, note: Callable[[str], None]
 ) -> Run | None:
-    """The run in its folder, if it is complete, which is then reported; builds no network and no environments."""
+    """Returns the run in its folder, and reports it, if it is complete; builds no network and no environments."""
     folder, best = working_folder(config.run_dir), BestTracker(designs, config.env.cost.weights())
     counters = saver.finished(config, best)
     if counters is None:
@@ -258,16 +255,16 @@ def finished(
     listed = f"best placement {', '.join(_listed(run, best)) or 'none'}; " if config.drawn is None else ""
     note(f"complete: {counters.iteration} iterations; nothing to do; {listed}raise {limit} to continue")
     flips = config.flips and config.drawn is None
-    if flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
+    if flips and not any(folder.glob("best_flipped*")):  # The run was killed after its last checkpoint.
         _flip(run, best, note)
     note(f"run folder: {folder}")
     return run
 
 
 def complete(loop: LearnerLoop, *, flips: bool) -> Run:
-    """Runs the loop; however it ends, the last good state is saved and the actors end.
+    """Runs the loop; at any end, the last good state is saved and the actors are stopped.
 
-    With `flips` the best placements' macros are mirrored at the end, where that is cheaper.
+    With `flips`, the best placements' macros are mirrored at the end if that is cheaper.
     """
     interrupted, best, note = False, loop.components.best, loop.components.progress.note
     with contextlib.ExitStack() as files:
@@ -283,7 +280,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
             except Interrupted:
                 interrupted = True
                 note(STOPPING)
-        with checked_space(metrics.path):  # actors may have found better placements after the last row
+        with checked_space(metrics.path):  # Actors may have found better placements after the last row.
             metrics.amend(best_so_far=best.mean_cost())
     run = loop.result(interrupted=interrupted)
     if interrupted:

@@ -1,6 +1,6 @@
 """A run's metrics: one row per iteration in `metrics.csv`, in TensorBoard's event files and on the console.
 
-TensorBoard also gets the settings as hyperparameters, and pictures. A run that is resumed at iteration k drops rows
+TensorBoard also receives the settings as hyperparameters, and pictures. A run that is resumed at iteration k drops rows
 past k, and continues.
 """
 
@@ -33,7 +33,7 @@ from placement.netlist.files import csv_text, write_whole
 FILE_NAME = "metrics.csv"
 TENSORBOARD_FOLDER = "tensorboard"
 
-# TensorBoard's section → the columns in it, by the first pattern that matches; a section's name is cut off its columns.
+# TensorBoard's section → its columns, by the first pattern that matches; a section's name is removed from its columns.
 _SECTIONS = (
     ("speed", r"\w+_per_second|infeed_wait_\w+|learner_seconds"),
     ("data", r"staleness_\w+|(stale|orphaned|refused)_episodes|learner_(refused|stale|orphaned|duplicates)"),
@@ -49,15 +49,15 @@ Row = Mapping[str, float]
 
 
 def tag(column: str) -> str:
-    """A column's name in TensorBoard, `section/name`, so that those of one subject are shown together."""
+    """A column's name in TensorBoard, `section/name`, so that related columns are shown together."""
     section = next(name for name, pattern in _SECTIONS if re.fullmatch(pattern, column))
     return f"{section}/{column.removeprefix('learner_') if section == 'ppo' else column}"
 
 
 def episode_metrics(episodes: Sequence[Episode], *, version: int, by_design: bool = True) -> dict[str, float]:
-    """Measures of an iteration's episodes: costs (of those that placed every macro), dead ends, staleness.
+    """Metrics of an iteration's episodes: costs (of those that placed every macro), dead ends, staleness.
 
-    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings, if `by_design`.
+    If there are several designs and `by_design`, each has a `design<number>_cost_mean`, numbered as in the settings.
     `version` is that of the parameters at the beginning of the iteration.
     """
     costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
@@ -81,9 +81,9 @@ class MetricsWriter:
     """Writes rows to the files of a run folder, and drops those past `iteration`; use it in a `with` statement.
 
     Args:
-        folder: of the run.
-        iteration: the last one whose row is kept.
-        hyperparameters: of the run by their names; numbers, truth values and, of all else, its text.
+        folder: the run's folder.
+        iteration: the last iteration whose row is kept.
+        hyperparameters: the run's hyperparameters by name; values other than numbers and Booleans are written as text.
     """
 
     def __init__(
@@ -96,10 +96,9 @@ class MetricsWriter:
             self._rewrite(kept)
         (Path(folder) / TENSORBOARD_FOLDER).mkdir(exist_ok=True)
         # Not tensorboardX's `SummaryWriter`: its thread dies of a full disk, and every later call waits for it forever.
-        # Files are read in the order of their names, which therefore must not depend on the machines' clocks.
         name = f"events_{iteration:09d}"
         self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / name), f".{iteration}")
-        self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops later points
+        self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # This drops later points.
         if hyperparameters:
             values = {
                 key: value if isinstance(value, bool | int | float) else str(value)
@@ -135,10 +134,10 @@ class MetricsWriter:
             self._add_scalars(int(float(rows[-1]["iteration"])), changed)
 
     def add_pictures(self, iteration: int, pictures: Mapping[str, bytes]) -> None:
-        """Adds PNG files to TensorBoard's, by their names."""
+        """Adds PNG files to TensorBoard's files, by their names."""
         values = []
         for name, png in pictures.items():
-            width, height = struct.unpack(">II", png[16:24])  # of the header
+            width, height = struct.unpack(">II", png[16:24])  # from the header
             image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
             values.append(Summary.Value(tag=f"placement/{name}", image=image))
         if values:
@@ -159,7 +158,7 @@ class MetricsWriter:
 
 
 def read_rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """Columns and whole rows of a metrics file; a last line cut off by a power failure is dropped."""
+    """Columns and complete rows of a metrics file; a last line cut off by a power failure is dropped."""
     if not path.exists():
         return [], []
     text = path.read_text(encoding="utf-8")
@@ -182,7 +181,7 @@ COMPONENTS = {"wirelength_cost": "wirelength", "density_cost": "density", "conge
 
 
 class ProgressSink(Protocol):
-    """Receives what the learner's loop reports: rows of `metrics.csv`, and lines of text to be read now."""
+    """Receives the reports of the learner's loop: rows of `metrics.csv`, and lines of text to be read now."""
 
     def iteration(self, row: Row) -> None: ...
 
@@ -190,7 +189,7 @@ class ProgressSink(Protocol):
 
 
 class TrainingProgress(ProgressSink, Protocol):
-    """Shows a run to people, and the state of its processes where there are several. Used in a `with` statement."""
+    """Shows a run to people, and the state of its processes if there are several. Used in a `with` statement."""
 
     def __enter__(self) -> TrainingProgress: ...
 
@@ -200,16 +199,16 @@ class TrainingProgress(ProgressSink, Protocol):
 
 
 class Remaining:
-    """Estimates how long a run will still take. The arguments are those of `make_progress`."""
+    """Estimates the remaining time of a run. The arguments are those of `make_progress`."""
 
     def __init__(self, iterations: int, minutes: float) -> None:
         self._iterations, self._limit = iterations, minutes * 60 if minutes else math.inf
         self._first: tuple[float, float] | None = None
 
     def seconds(self, row: Row) -> float:
-        """Seconds left after the iteration of `row`; NaN while there is nothing to estimate from."""
+        """Seconds left after the iteration of `row`; NaN while there is no basis for an estimate."""
         now = row["iteration"], row["seconds"]
-        if self._first is None or now[1] < self._first[1]:  # the learner died and resumed from an earlier checkpoint
+        if self._first is None or now[1] < self._first[1]:  # The learner died and resumed from an earlier checkpoint.
             self._first = now
         done, spent = now[0] - self._first[0], now[1] - self._first[1]
         by_iterations = (self._iterations - now[0]) * spent / done if done else math.nan
@@ -246,7 +245,7 @@ class PlainProgress:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def processes(self, table: Table) -> None:
-        """Shows nothing: `metrics.csv` has the numbers."""
+        """Shows nothing, since `metrics.csv` has the numbers."""
 
 
 class LiveProgress(PlainProgress):
@@ -304,9 +303,9 @@ class LiveProgress(PlainProgress):
 
 
 def make_progress(iterations: int, minutes: float = 0.0, *, cost: str = "proxy") -> TrainingProgress:
-    """The live table on a terminal, plain lines elsewhere, for a run of so many iterations or minutes (0: no limit).
+    """A live table on a terminal, plain lines elsewhere, for a run with limits on iterations and minutes (0: no limit).
 
-    `cost` is the name of the cost that is trained on.
+    `cost` is the name of the training cost.
     """
     console = Console()
     kind = LiveProgress if console.is_terminal else PlainProgress

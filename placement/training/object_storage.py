@@ -1,12 +1,12 @@
-"""Object storage (S3, Google Cloud Storage): objects under one address, and a run folder's files kept there.
+"""Object storage (S3, Google Cloud Storage): objects under one address, and a run folder's files in it.
 
-The libraries are fsspec's, which Orbax uses as well. They take credentials, endpoints and regions from where the
-providers' own tools take them (`AWS_PROFILE`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS` and so on).
+The libraries are fsspec's, which Orbax uses as well. They take credentials, endpoints and regions from the same sources
+as the providers' own tools (`AWS_PROFILE`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS` and so on).
 
 Files are written one by one under their own names. Then `.manifest.json` lists the files of the newest complete state
-with their sizes and checksums, and what it no longer lists is removed. A reader therefore finds a complete state at any
-time: files of checkpoints never change, and newer versions of the others (`metrics.csv`, placements) do no harm, just
-as after a kill.
+with their sizes and checksums, and files that it no longer lists are removed. A reader therefore finds a complete state
+at any time: files of checkpoints never change, and newer versions of the others (`metrics.csv`, placements) do no harm,
+just as after a kill.
 """
 
 from __future__ import annotations
@@ -29,25 +29,21 @@ import fsspec.asyn  # type: ignore[import-untyped]
 from placement.config import ConfigError
 from placement.training.run_folder import CHECKPOINTS_NAME
 
-CALL_SECONDS = 60.0
-"""Deadline for one object, the library's own attempts included."""
+CALL_SECONDS = 60.0  # timeout for one object in seconds, including the library's own attempts
 CONNECT_SECONDS = 10.0
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<bucket>[^/]*)/*(?P<path>.*)")
-_OPTIONS: dict[str, dict[str, Any]] = {
+_OPTIONS: dict[str, dict[str, Any]] = {  # options of each scheme's library
     "s3": {"config_kwargs": {"connect_timeout": CONNECT_SECONDS, "retries": {"max_attempts": 2}}},
     "gs": {"timeout": CALL_SECONDS},
 }
-"""Options of each scheme's library."""
 EXTRAS = {"s3": "s3fs", "gs": "gcsfs"}
 """The library that each scheme needs; the project's extra of the scheme's name installs it."""
 MANIFEST_NAME = ".manifest.json"
-FORMAT = 1
-"""Format version of the manifest."""
+FORMAT = 1  # format version of the manifest
 READERS = 8
-TRIES = 3
-"""Attempts to read a state that is replaced meanwhile."""
+TRIES = 3  # number of attempts to read a state that is replaced meanwhile
 LEFT_OUT = ("shards",)
-"""Folders that are not kept in object storage: large, and of no use to another start."""
+"""Folders that are not kept in object storage, because they are large and useless to another start."""
 _CHECKPOINT = re.compile(rf"{CHECKPOINTS_NAME}/(\d+)/.+")
 
 
@@ -63,8 +59,8 @@ def is_address(place: str) -> bool:
 class ObjectStore:
     """The objects whose names begin with one address, `s3://BUCKET/PATH` or `gs://BUCKET/PATH`.
 
-    `key` is the setting that names it, for messages. Raises ConfigError where the address is malformed, or the library
-    is not installed.
+    `key` is the setting that names it, for messages. Raises ConfigError if the address is malformed, or the library is
+    not installed.
     """
 
     def __init__(self, address: str, *, key: str) -> None:
@@ -83,7 +79,7 @@ class ObjectStore:
         self._files = kind(use_listings_cache=False, skip_instance_cache=True, **_OPTIONS[scheme])
 
     def read(self, name: str) -> bytes | None:
-        """An object's content; None where there is no such object. Raises StorageError."""
+        """An object's content; None if there is no such object. Raises StorageError."""
         try:
             return self._call(name, self._files._cat_file)
         except FileNotFoundError:
@@ -118,7 +114,7 @@ class ObjectStore:
             return fsspec.asyn.sync(self._files.loop, function, path, *args, timeout=CALL_SECONDS, **options)
         except (FileNotFoundError, FileExistsError):
             raise
-        except Exception as error:  # each library has exceptions of its own, without a common base
+        except Exception as error:  # Each library has its own exceptions, without a common base.
             if "PreconditionFailed" in str(error) or "conditionNotMet" in str(error):
                 raise FileExistsError(path) from None
             raise StorageError(f"{self.address}/{name}: {_reason(error)}") from error
@@ -155,7 +151,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(store: ObjectStore) -> Manifest | None:
-    """What the store lists; None where it holds no run. Raises StorageError where it is not of this program."""
+    """The store's manifest; None if it contains no run. Raises StorageError if it was not written by this program."""
     data = store.read(MANIFEST_NAME)
     if data is None:
         return None
@@ -173,9 +169,9 @@ def read_manifest(store: ObjectStore) -> Manifest | None:
 
 
 def fetch(store: ObjectStore, folder: Path) -> Manifest | None:
-    """Copies the newest complete state into `folder`, which must not exist; None where the store holds no run.
+    """Copies the newest complete state into `folder`, which must not exist; returns None if the store contains no run.
 
-    Raises StorageError, and makes no folder, where none can be read that stays complete meanwhile.
+    Raises StorageError, and makes no folder, if no state can be read that stays complete meanwhile.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     steps: list[int] = []
@@ -195,9 +191,9 @@ def fetch(store: ObjectStore, folder: Path) -> Manifest | None:
 
 
 class Publisher:
-    """Brings a store, which nobody else writes to, to the state of a run folder, repeatedly.
+    """Updates a store, which has no other writer, to the state of a run folder, repeatedly.
 
-    `manifest` is what the store lists now.
+    `manifest` is the store's current manifest.
     """
 
     def __init__(self, store: ObjectStore, folder: Path, manifest: Manifest | None) -> None:
@@ -205,7 +201,7 @@ class Publisher:
         self._seen: dict[str, tuple[tuple[int, int], FileEntry]] = {}
 
     def publish(self) -> bool:
-        """Writes what has changed; returns whether anything had. An error leaves the last complete state as it is."""
+        """Writes all changes; returns whether there were any. An error leaves the last complete state unchanged."""
         before = {} if self.manifest is None else self.manifest.files
         files: dict[str, FileEntry] = {}
         for name, path in _files(self._folder):
@@ -226,7 +222,7 @@ class Publisher:
         return True
 
     def _upload(self, name: str, path: Path, before: FileEntry | None) -> FileEntry | None:
-        """Writes a file unless the store has it; None where the file has been removed meanwhile."""
+        """Writes a file unless the store has it; returns None if the file has been removed meanwhile."""
         try:
             status = path.stat()
             mark = (status.st_size, status.st_mtime_ns)

@@ -1,12 +1,10 @@
 """Plays episodes, one in every environment of a pool, and evaluates parameters with them.
 
 An episode's identity is int64 [2]: (actor's number << 40 | its process's incarnation, the episode's count in it). The
-evaluator has a number of its own among the actors.
+evaluator has its own number among the actors.
 
 Axis legend: B environments, T macros to place (the longest design's).
 """
-
-from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
@@ -23,11 +21,9 @@ from placement.episode import Episode, signature, stack_episodes
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters
 
-STEP_SECONDS = 600.0
-"""Deadline of a batch of environments for one step."""
+STEP_SECONDS = 600.0  # timeout of a step of a batch of environments, in seconds
 INCARNATION_BITS = 40
-EVALUATOR = 1 << 22
-"""Takes the place of the actor's number in the identity of an evaluation's episode, which is not learned from."""
+EVALUATOR = 1 << 22  # the actor's number in the identity of an evaluation's episode, which is not learned from
 
 
 def play(
@@ -43,21 +39,21 @@ def play(
 ) -> Episode | None:
     """Resets the pool and plays until every environment's first episode has ended.
 
-    An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is discarded.
+    If an environment's episode ends before the others', the pool begins a new one, which is discarded.
 
     With several batches the pool's threads step the environments of some while `agent` decides for those of another.
-    Each batch always holds the same environments, so what is played does not depend on the threads.
+    Each batch always contains the same environments, so the episodes do not depend on the threads.
 
     Args:
         agent: picks the actions.
         pool: B environments, in synchronous mode.
         network: parameters and embeddings.
         key: JAX random key, consumed.
-        greedy: take the likeliest action instead of drawing one.
+        greedy: whether to take the most probable action instead of drawing one.
         on_end: called with the environment and its costs (float64 [5]) when its episode ends with all macros placed,
             while `pool.placement` still returns that episode's placement.
         stopped: called at every step.
-        batches: batches that the environments are split into; divides B, else ValueError.
+        batches: number of batches that the environments are split into; divides B, else ValueError.
 
     Returns:
         The episodes as one, axis B before each field's own, with identity and version 0; None if `stopped()` became
@@ -83,7 +79,7 @@ def play(
 
 
 def whole_episode(played: Episode, env: int, *, identity: tuple[int, int], version: int) -> Episode:
-    """Environment `env`'s episode from what `play` returned, as it travels, drawn with the model's `version`."""
+    """Environment `env`'s episode from the result of `play`, drawn with the model's `version`, ready to be sent."""
     episode = Episode(*(np.array(field[env]) for field in played))
     return episode._replace(identity=np.array(identity, np.int64), version=np.array(version, np.int32))
 
@@ -94,12 +90,12 @@ def actor_of(identity: int) -> int:
 
 
 def is_evaluation(episode: Episode) -> bool:
-    """Whether an episode was played to evaluate the policy, not to learn from."""
+    """Whether an episode was played to evaluate the policy and not to learn from."""
     return actor_of(int(episode.identity[0])) == EVALUATOR
 
 
 class _InStep:
-    """A pool's `send` and `recv` without overlap: the calling thread does all the work, in `send`."""
+    """A pool's `send` and `recv` without overlap; the calling thread does all the work, in `send`."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
         self._pool = pool
@@ -111,7 +107,7 @@ class _InStep:
         self._result = observation, nothing.astype(np.float32), nothing, nothing, info
 
     def send(self, actions: np.ndarray, envs: np.ndarray) -> None:
-        self._result = None  # frees the batch's memory
+        self._result = None  # This frees the batch's memory.
         self._result = self._pool.step(actions, envs)
 
     def recv(self, timeout: float) -> Result:
@@ -191,7 +187,7 @@ def _joined(groups: Sequence[Episode]) -> Episode:
 
 
 class Evaluation(NamedTuple):
-    """One episode of an evaluation, on the design of that index; exact costs and placement are None at a dead end."""
+    """One episode of an evaluation, with the index of its design; exact costs and placement are None at a dead end."""
 
     design: int
     greedy: bool
@@ -204,7 +200,7 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator:
-    """Plays evaluation episodes on the designs that `agent` was made for: of each a greedy one, and `samples` drawn."""
+    """Plays evaluation episodes on the designs of `agent`: for each a greedy one, and `samples` drawn ones."""
 
     def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
         self._agent = agent
@@ -214,7 +210,7 @@ class Evaluator:
     def evaluate(
         self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool] = lambda: False
     ) -> list[Evaluation]:
-        """The greedy episode of each design, then the samples, by design; nothing once `stopped()` is true.
+        """Returns the greedy episode of each design, then the samples, by design; empty once `stopped()` is true.
 
         `key` is a JAX random key, consumed.
         """

@@ -1,9 +1,7 @@
-"""A run's folder and identity: where it is, what it records, which settings must stay the same, and how a run ended.
+"""A run's folder and identity: its path, its records, the settings that must stay the same, and the run's result.
 
 Every process of a run imports this module, so it imports nothing heavy at its top.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -26,37 +24,34 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.generators.synthetic import SyntheticDesigns
 from placement.netlist.load import find, load
 
-PACKAGES = (
+PACKAGES = (  # packages whose versions are recorded at each start
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
     *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
 )
-"""Packages whose versions are recorded at each start."""
 SETTINGS_NAME = "config.yaml"
 VERSIONS_NAME = "versions.json"
 BEST_NAME = "best.json"
 CHECKPOINTS_NAME = "checkpoints"
 GIT_SECONDS, LOCK_POLL_SECONDS = 5.0, 0.1
-UNNAMED = ("run_dir", "tracking")
-"""Settings that do not change which run it is."""
+UNNAMED = ("run_dir", "tracking")  # settings that do not affect the identity of a run
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
 VALIDATION_DESIGNS = 16
-"""Designs on which a run is evaluated whose own designs are drawn: the same for all seeds."""
-STOPPING = "stopping …"
-"""Shown as soon as a run is asked to stop."""
+"""Number of evaluation designs of a run whose own designs are drawn; they are the same for all seeds."""
+STOPPING = "stopping …"  # shown as soon as a run is requested to stop
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A training run as it ended.
+    """The result of a training run.
 
     Attributes:
-        iterations, episodes, seconds: in total.
-        best_cost: the lowest cost found (the mean over the designs, where there are several); NaN if there is none.
+        iterations, episodes, seconds: totals.
+        best_cost: the lowest cost found (the mean over the designs, if there are several); NaN if there is none.
         mean_cost: mean cost of the last iteration's sampled episodes; NaN if this start did no iteration.
         best_files: placement files of the best placements, one for each design that has one.
-        interrupted: whether the run was asked to stop before it was complete.
-        already_complete: whether there was nothing left to do when this start began.
+        interrupted: whether the run was stopped before it was complete.
+        already_complete: whether the run was complete before this start.
     """
 
     folder: Path
@@ -84,7 +79,7 @@ class Run:
 
 
 def default_run_dir(values: Mapping[str, Any]) -> str:
-    """The run folder of all settings, a nested mapping: ``runs/<design>/seed<seed>-<hash of those not in UNNAMED>``.
+    """The run folder for all settings, a nested mapping: ``runs/<design>/seed<seed>-<hash of those not in UNNAMED>``.
 
     The same command therefore finds its own run again.
     """
@@ -94,7 +89,7 @@ def default_run_dir(values: Mapping[str, Any]) -> str:
 
 
 def working_folder(run_dir: str) -> Path:
-    """Where a run's processes write: `run_dir`, or ``runs/remote/s3/BUCKET/PATH`` for ``s3://BUCKET/PATH``."""
+    """The folder that processes write to: `run_dir`, or ``runs/remote/s3/BUCKET/PATH`` for ``s3://BUCKET/PATH``."""
     scheme, separator, path = run_dir.partition("://")
     if not separator:
         return Path(run_dir)
@@ -115,7 +110,7 @@ def _short_name(design: str) -> str:
 
 
 def named_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs as they are on disk; where they are drawn, those of the distribution's validation split.
+    """The run's designs as on disk; if they are drawn, those of the distribution's validation split.
 
     Raises DesignError.
     """
@@ -126,15 +121,15 @@ def named_designs(config: TrainConfig) -> list[Design]:
 
 
 def check_designs(config: TrainConfig) -> None:
-    """Raises DesignError where there is no design of a name."""
+    """Raises DesignError if a named design does not exist."""
     for name in config.design if config.drawn is None else ():
         find(name)
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """As `named_designs`, with their grid of actions, in their preferred orientations.
+    """Does the same as `named_designs`, and sets their grid of actions and their preferred orientations.
 
-    Raises DesignError, and ConfigError where two designs have the same name.
+    Raises DesignError, and ConfigError if two designs have the same name.
     """
     from placement.netlist.feasibility import ready
 
@@ -153,15 +148,15 @@ def newest_checkpoint(folder: Path) -> int:
 
 
 def steps(designs: Sequence[Design]) -> int:
-    """Actions of the longest design's episode."""
+    """The number of actions in the longest design's episode."""
     return max(len(design.placing_order) for design in designs)
 
 
 @contextlib.contextmanager
 def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterator[None]:
-    """Makes the run folder and holds it for this process, by the lock's file `name` in it.
+    """Makes the run folder and locks it for this process, by the lock's file `name` in it.
 
-    Raises ConfigError where another process holds it for more than `timeout` seconds, DesignError where it cannot be
+    Raises ConfigError if another process holds it for more than `timeout` seconds, and DesignError if it cannot be
     written.
     """
     check_output_folder("run_dir", folder)
@@ -192,7 +187,7 @@ def write_record(folder: Path, config: TrainConfig) -> None:
 
 
 def read_settings(run: Path, *, key: str) -> TrainConfig:
-    """The settings that a run folder was trained with; raises ConfigError, for the setting `key`, without one."""
+    """The settings that a run folder was trained with; raises ConfigError, for the setting `key`, if there are none."""
     import yaml  # type: ignore[import-untyped]
 
     path = run / SETTINGS_NAME
@@ -210,7 +205,7 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
 
 
 def check_names(run: Path, settings: Mapping[str, Any]) -> None:
-    """Raises ConfigError where a run's nested settings have names that no longer exist, with what can be done."""
+    """Raises ConfigError if a run's nested settings have names that no longer exist; the message suggests a remedy."""
     known = dotted(default_settings())
     gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
     if gone:
@@ -261,13 +256,13 @@ def fingerprint(design: Design) -> str:
 
 
 def identity(config: TrainConfig, designs: Sequence[Design]) -> dict[str, Any]:
-    """What must stay the same for a run to be resumed."""
+    """The values that must stay the same for a run to be resumed."""
     settings = {key: value for key, value in plain(config).items() if key not in FREE}
     return {"settings": settings, "designs": {design.name: fingerprint(design) for design in designs}}
 
 
 def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted.
+    """Raises ConfigError naming the keys in which the run found in `folder` differs from the requested one.
 
     A setting that did not exist when the run began counts as having had its present default; one that no longer exists
     is named by `check_names`.
@@ -291,7 +286,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
 
 
 def _start() -> dict[str, Any]:
-    """One start of a run: when, by which command, with which versions."""
+    """The record of one start of a run: time, command, versions."""
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": sys.argv,
@@ -309,7 +304,7 @@ def _version(package: str) -> str | None:
 
 
 def _git_commit() -> str | None:
-    """The commit of the running code, with `+changes` where files differ from it; None outside a repository."""
+    """The commit of the running code, with `+changes` if files differ from it; None outside a repository."""
     try:
         commit = _git("rev-parse", "HEAD")
         return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")

@@ -1,14 +1,12 @@
-"""A run whose `run_dir` is object storage: it works in a local folder, and each checkpoint is published from there.
+"""A run whose `run_dir` is object storage: it works in a local folder, and publishes each checkpoint from there.
 
-The store is authoritative. A command begins with what the store holds, on whatever machine it is given; an existing
-working folder is used where it holds the same run, possibly further on. Training never waits for the store.
+The store is authoritative. A command begins with the state in the store, on any machine; an existing working folder is
+used if it contains the same run, possibly in a later state. Training never waits for the store.
 
 One run writes at a time: it holds the store's lease, an object that it changes every few seconds. No clocks are
-compared. Whoever finds a lease watches whether it changes; one that does not was left by a run that was killed, or cut
-off for longer than the watch takes. Such a run finds its lease taken, and stops.
+compared. A run that finds a lease watches whether it changes; one that does not was left by a run that was killed, or
+cut off for longer than the watch takes. Such a run finds its lease taken, and stops.
 """
-
-from __future__ import annotations
 
 import atexit
 import contextlib
@@ -43,28 +41,26 @@ _log = logging.getLogger(__name__)
 RECORD_NAME = ".published.json"
 LOOK_SECONDS = 1.0
 PUBLISH_SECONDS = 30.0
-"""Longest time between two publications of changed metrics or placements; a checkpoint is published at once."""
+"""Maximum seconds between publications of changed metrics or placements; a checkpoint is published at once."""
 RETRY_SECONDS = 10.0
-END_SECONDS = 120.0
-"""Deadline for publishing the last state once the run has ended."""
+END_SECONDS = 120.0  # timeout in seconds for publishing the last state once the run has ended
 LEASE_NAME = ".lease.json"
 BEAT_SECONDS = 5.0
-WATCH_SECONDS = 30.0
-"""A lease that does not change for so long counts as abandoned: six beats."""
+WATCH_SECONDS = 30.0  # seconds without change after which a lease counts as abandoned: six beats
 SETTLE_SECONDS = 2.0
-"""After a takeover: time in which another run that takes the lease over at the same moment shows itself."""
+"""Seconds after a takeover in which another run that takes the lease over at the same moment becomes visible."""
 
 
 @contextlib.contextmanager
 def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Iterator[None]:
-    """The command's side: where `run_dir` is object storage, nobody else trains there while the body runs.
+    """The command's side: if `run_dir` is object storage, no other run trains there while the body runs.
 
-    The working folder becomes the run to resume, and the store has the run's last state at the end, with whatever the
-    body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray` the
-    learner does that (`published`). `note` is called with lines about what was fetched and published.
+    The working folder becomes the run to resume, and the store has the run's last state at the end, including files
+    that the body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray`
+    the learner does that (`published`). `note` is called with lines about fetched and published states.
 
-    Raises ConfigError where `run_dir` is not a usable address or another run trains there, and StorageError where the
-    store does not answer; at the end the last state is then in the working folder only.
+    Raises ConfigError if `run_dir` is not a usable address or another run trains there, and StorageError if the store
+    does not answer; at the end the last state is then in the working folder only.
     """
     if not is_address(config.run_dir):
         yield
@@ -84,10 +80,10 @@ def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Itera
 
 @contextlib.contextmanager
 def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[None]:
-    """The learner's side where it is a process of its own, possibly on another node than the command.
+    """The learner's side if it is a separate process, possibly on another node than the command.
 
-    It has a working folder there, and publishes each checkpoint for as long as its command holds the lease. Raises as
-    `stored` does.
+    It has a working folder there, and publishes each checkpoint while its command holds the lease. Raises the errors of
+    `stored`.
     """
     if not is_address(config.run_dir):
         yield
@@ -99,7 +95,7 @@ def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[N
 
 
 def refresh(config: TrainConfig) -> None:
-    """Updates the command's working folder, where the learner wrote on another node; raises StorageError."""
+    """Updates the command's working folder if the learner wrote on another node; raises StorageError."""
     if is_address(config.run_dir):
         _update(ObjectStore(config.run_dir, key="run_dir"), working_folder(config.run_dir))
 
@@ -132,14 +128,14 @@ class Lease:
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
 
     def acquire(self, note: Callable[[str], None]) -> None:
-        """Takes the lease, with a `note` where that takes a while; raises ConfigError if another run holds it."""
+        """Takes the lease, with a `note` if that takes a while; raises ConfigError if another run holds it."""
         if not self._store.create(LEASE_NAME, self._content()):
             self._take_over(note)
         self.held = True
         self._thread.start()
 
     def release(self) -> None:
-        """Releases the lease, if it is still held; a store that does not answer is left as it is."""
+        """Releases the lease, if it is still held; errors of the store are ignored."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=WATCH_SECONDS)
@@ -172,7 +168,7 @@ class Lease:
                 self._count += 1
                 self._store.write(LEASE_NAME, self._content())
             except StorageError:
-                continue  # the publisher reports it
+                continue  # The publisher reports it.
 
     def _content(self) -> bytes:
         what = {"id": self._id, "host": platform.node(), "process": os.getpid(), "beats": self._count}
@@ -183,7 +179,7 @@ class Lease:
 
 
 def lease_owner(store: ObjectStore) -> str | None:
-    """The identifier of the run that holds the lease; None where nobody does. Raises StorageError."""
+    """The identifier of the run that holds the lease; None if there is none. Raises StorageError."""
     found = store.read(LEASE_NAME)
     try:
         return None if found is None else str(json.loads(found)["id"])
@@ -200,14 +196,14 @@ def _holder(content: bytes) -> str:
 
 
 def _stop_this_process(lost: threading.Event) -> None:
-    """Asks the run to stop as Ctrl-C does."""
+    """Stops the run in the same way as Ctrl-C."""
     lost.set()
     _log.warning("another run has taken over the run folder in object storage: this one stops")
     os.kill(os.getpid(), signal.SIGINT)
 
 
 class _Follower:
-    """Publishes a folder from a thread of its own whenever there is a new checkpoint, at intervals, and at the end.
+    """Publishes a folder from its own thread whenever there is a new checkpoint, at intervals, and at the end.
 
     `lost` returns whether another run has taken the store over; `elsewhere`: another process publishes until the end.
     """
@@ -290,7 +286,7 @@ class _Follower:
 
 
 def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -> Manifest | None:
-    """Makes the local folder the run to resume; returns what the store lists."""
+    """Makes the local folder the run to resume; returns the store's manifest."""
     manifest = read_manifest(store)
     if folder.exists():
         if manifest is None or _record(folder) == (store.address, manifest.id):
@@ -311,7 +307,7 @@ def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -
 
 
 def _update(store: ObjectStore, folder: Path) -> Manifest | None:
-    """Copies the store's state over the working folder, unless that is as new; returns what the store lists."""
+    """Copies the store's state over the working folder, unless that is as new; returns the store's manifest."""
     manifest = read_manifest(store)
     if manifest is not None and _record(folder) != (store.address, manifest.id):
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
@@ -324,7 +320,7 @@ def _update(store: ObjectStore, folder: Path) -> Manifest | None:
 
 
 def _record(folder: Path) -> tuple[str, str] | None:
-    """The state that the local folder was last equal to: address and the manifest's id."""
+    """The state that the local folder was last equal to, as its address and the manifest's id."""
     try:
         found = json.loads((folder / RECORD_NAME).read_text(encoding="utf-8"))
         return str(found["address"]), str(found["id"])

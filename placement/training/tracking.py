@@ -3,8 +3,6 @@
 Training never waits for the tracker. While it does not answer, rows stay in `metrics.csv` and are sent later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging
@@ -23,20 +21,18 @@ from placement.training.run_folder import design_label, dotted, plain, working_f
 
 _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
-RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
-"""The files of a run folder that the tracker receives at the end."""
-INTERVAL = 5.0
-"""Seconds between two looks at `metrics.csv`."""
+RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "report.html")
+"""Files of a run folder that the tracker receives at the end."""
+INTERVAL = 5.0  # interval between checks of `metrics.csv`, in seconds
 STOP_SECONDS = 60.0
-"""Deadline for sending what is left, results included, and for ending the tracker's run."""
+"""Timeout in seconds for sending the remaining rows and the results, and for ending the tracker's run."""
 MLFLOW_WAITS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
-"""Seconds and repetitions of MLflow's client, unless the environment says otherwise."""
-MLFLOW_BATCH = 100
-"""Parameters that MLflow takes at once."""
+"""Timeout and retries of MLflow's client, unless the environment sets them."""
+MLFLOW_BATCH = 100  # maximum number of parameters in one MLflow request
 
 
 class TrackingError(Exception):
-    """A tracker could not be reached; the message says which one and why."""
+    """A tracker could not be reached; the message names the tracker and the reason."""
 
 
 class Tracker(Protocol):
@@ -51,7 +47,7 @@ class Tracker(Protocol):
         """Sends files to keep with the run."""
 
     def end(self, *, finished: bool) -> None:
-        """Ends the run, with its work done or not."""
+        """Ends the run; `finished` tells whether its work is done."""
 
 
 class MlflowTracker:
@@ -99,8 +95,8 @@ class MlflowTracker:
 class WandbTracker:
     """A run of Weights & Biases. Its own environment variables apply (WANDB_MODE=offline, WANDB_API_KEY, …).
 
-    Only what `Tracker` receives is sent: no console output, no code, no state of the repository or the machine. Its own
-    files go to `folder`.
+    Only the data that `Tracker` receives are sent: no console output, no code, no state of the repository or the
+    machine. Its own files are written to `folder`.
     """
 
     def __init__(
@@ -147,7 +143,7 @@ class WandbTracker:
 def make_tracker(
     config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None, *, folder: Path
 ) -> Tracker:
-    """The tracker that `config` names; raises ConfigError without its library, TrackingError without an answer."""
+    """Makes the tracker of `config`; raises ConfigError without its library, TrackingError without an answer."""
     if config.name == "mlflow":
         return MlflowTracker(config, name, parameters, run)
     return WandbTracker(config, name, parameters, run, folder=folder)
@@ -157,8 +153,8 @@ def make_tracker(
 def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker) -> Iterator[None]:
     """Reports the run to the tracker of `config.tracking` while the body runs, and sends its results at the end.
 
-    A resumed run continues the tracker's earlier run; iterations sent then are not sent again. Before anything begins,
-    ConfigError is raised without the tracker's library, and TrackingError where the tracker does not accept the run.
+    A resumed run continues the tracker's earlier run; rows sent then are not sent again. Before the run begins,
+    ConfigError is raised without the tracker's library, and TrackingError if the tracker does not accept the run.
     """
     if config.tracking.name == "none":
         yield
@@ -175,7 +171,7 @@ def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker)
 
 
 class Follower:
-    """Sends a run folder's new rows of metrics, from a thread of its own, to the tracker that `make` makes."""
+    """Sends a run folder's new rows of metrics, from its own thread, to the tracker that `make` makes."""
 
     def __init__(self, config: TrainConfig, folder: Path, make: Callable[..., Tracker]) -> None:
         settings = config.tracking
@@ -192,7 +188,7 @@ class Follower:
         self._thread.start()
 
     def end(self, *, finished: bool) -> None:
-        """Sends what is left and, where the run is `finished`, its results; warns of what could not be sent."""
+        """Sends the remaining rows and, if the run is `finished`, its results; warns of data that could not be sent."""
         self._finished = finished
         self._stop.set()
         self._thread.join(timeout=STOP_SECONDS)
@@ -218,7 +214,7 @@ class Follower:
             _log.warning("tracking: not everything was sent (iterations up to %d were): %s", self._sent, error)
 
     def _send(self) -> None:
-        """Sends the rows that were not sent yet, and what has changed in the one sent last."""
+        """Sends the rows that were not sent yet, and the changes in the last one that was sent."""
         for row in read_rows(self._folder / FILE_NAME)[1]:
             iteration = int(float(row["iteration"]))
             if iteration < self._sent:
@@ -238,7 +234,7 @@ class Follower:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """What an earlier start recorded; empty where there was none, or, with a warning, where it cannot be read."""
+    """The record of an earlier start; empty if there was none, or, with a warning, if it cannot be read."""
     if not path.exists():
         return {}
     try:

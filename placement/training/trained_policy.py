@@ -1,6 +1,4 @@
-"""The policy of an earlier run: where it is, its parameters, and a copy of it to hand on."""
-
-from __future__ import annotations
+"""The policy of an earlier run: its folder, its parameters, and a copy of it to distribute."""
 
 import contextlib
 import dataclasses
@@ -25,7 +23,7 @@ DONE_NAME = "commit_success.txt"
 
 
 class Parameters(NamedTuple):
-    """What a run had learned after an iteration: a pytree as `Agent.init` returns it; and the run's folder."""
+    """The parameters of a run after an iteration, a pytree in the form of `Agent.init`, and the run's folder."""
 
     values: Any
     iteration: int
@@ -35,7 +33,7 @@ class Parameters(NamedTuple):
 def policy_folder(run: str | Path, *, key: str) -> Path:
     """The run folder that the setting `key` names: an existing path, else a shipped policy by its name, such as `base`.
 
-    The run at an address of object storage is copied for this program. Raises ConfigError where there is none.
+    A run at an address of object storage is copied for this program. Raises ConfigError if there is no such run.
     """
     if is_address(str(run)):
         return fetched(str(run), key=key)
@@ -53,14 +51,14 @@ def policy_folder(run: str | Path, *, key: str) -> Path:
 
 
 def shipped_policies() -> list[str]:
-    """The names that `policy_folder` knows: policies that place a new design without any training."""
+    """The names of shipped policies, which place a new design without any training."""
     return sorted(found.parent.name for found in data_folder("policies").glob(f"*/{SETTINGS_NAME}"))
 
 
 def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
-    """A run's newest parameters, for the network that `policy` describes.
+    """Reads a run's newest parameters, for the network that `policy` describes.
 
-    Raises ConfigError, for the setting `key`, where the folder holds no run, no checkpoint, a damaged one, or one of
+    Raises ConfigError, for the setting `key`, if the folder contains no run, no checkpoint, a damaged one, or one of
     another network.
     """
     trained = read_settings(run, key=key)
@@ -79,15 +77,15 @@ def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
 
 
 def parameter_shapes(policy: PolicyConfig) -> Any:
-    """Zeros in the structure of the network's parameters; they depend on no design, and nothing is compiled."""
+    """Zeros in the structure of the network's parameters; they do not depend on a design, and nothing is compiled."""
     abstract = nnx.eval_shape(lambda: build_policy(policy, nnx.Rngs(0)))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), nnx.to_pure_dict(nnx.state(abstract)))
 
 
 def initial_parameters(config: TrainConfig) -> Parameters | None:
-    """What a run begins with where `initial_policy` names another run; None where it resumes or begins afresh.
+    """The initial parameters if `initial_policy` names another run; None if the run resumes or begins afresh.
 
-    Raises ConfigError as `read_newest` does.
+    Raises ConfigError like `read_newest`.
     """
     if config.initial_policy is None or has_checkpoint(working_folder(config.run_dir)):
         return None
@@ -95,9 +93,10 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
 
 
 def keep_policy(run: Path, folder: Path) -> int:
-    """Copies what placing designs needs from a run: its settings, its versions, and its newest parameters alone.
+    """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
+    alone.
 
-    Returns the parameters' iteration. Raises ConfigError where `run` is no run folder or the new `folder` is not empty,
+    Returns the parameters' iteration. Raises ConfigError if `run` is no run folder or the new `folder` is not empty,
     and CheckpointError.
     """
     settings = read_settings(run, key="run")
@@ -112,6 +111,6 @@ def keep_policy(run: Path, folder: Path) -> int:
         new.save(restored.step, restored.tree, {})
     for name in (SETTINGS_NAME, VERSIONS_NAME):
         shutil.copyfile(run / name, folder / name)
-    for path in folder.rglob(DONE_NAME):  # names a path of this machine
+    for path in folder.rglob(DONE_NAME):  # The file names a path of this machine.
         path.write_text("complete\n", encoding="utf-8")
     return restored.step

@@ -1,6 +1,4 @@
-"""Where servers are, and which of several to use. A server that comes back may have a new address."""
-
-from __future__ import annotations
+"""Addresses of servers, and the choice among several. A server that comes back may have a new address."""
 
 import contextlib
 import socket
@@ -8,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 Addresses = Callable[[], tuple[str, ...]]
-"""Returns the present `host:port` of each server; the position is its stable number, an empty string means down."""
+"""Returns the current `host:port` of each server; the position is its stable number, an empty string means down."""
 
 _WILDCARDS = ("0.0.0.0", "::")
 
@@ -44,12 +42,12 @@ def join(bind: str, port: int) -> str:
 
 
 def is_loopback(bind: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Whether only this machine can reach the address."""
     return bind == "localhost" or bind.startswith("127.") or bind == "::1"
 
 
 def accepts(address: str, *, timeout: float) -> bool:
-    """Whether something takes connections at `address` within `timeout` seconds; False at once for a dead process.
+    """Whether a server accepts connections at `address` within `timeout` seconds; immediately False for a dead process.
 
     Call this before any of Reverb's calls: such a call to a dead server waits for its whole timeout, and makes gRPC
     wait longer before it tries again once the server is back.
@@ -63,10 +61,10 @@ def accepts(address: str, *, timeout: float) -> bool:
 
 
 class Failover:
-    """Chooses the preferred server that is up, and leaves servers that failed alone for a while.
+    """Chooses the preferred server that is up, and avoids servers that failed for a while.
 
     Args:
-        addresses: of the servers at present; called every time.
+        addresses: returns the current addresses of the servers; called every time.
         retry: seconds before a server that failed is used again.
         order: the servers' numbers, the preferred one first; None = in the order of `addresses`.
     """

@@ -3,8 +3,6 @@
 In the event loop, neither a wait nor a slow peer holds a thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
@@ -17,7 +15,7 @@ _loops: list[asyncio.AbstractEventLoop] = []
 
 
 def within(seconds: float, work: Callable[[], _Result], *, name: str) -> _Result:
-    """Returns or raises what `work` does; it runs in a daemon thread `name`, abandoned after so many seconds.
+    """Returns or raises the result of `work`, which runs in a daemon thread `name` and is abandoned after `seconds`.
 
     Raises:
         TimeoutError: it is not done in time.
@@ -35,7 +33,7 @@ def within(seconds: float, work: Callable[[], _Result], *, name: str) -> _Result
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop, started at the first call. There is one, as gRPC does not support several in a process well."""
+    """The loop, started at the first call. There is only one, since gRPC does not support several in a process well."""
     with _starting:
         if not _loops:
             _loops.append(asyncio.new_event_loop())
@@ -47,7 +45,7 @@ def run(work: Coroutine[object, object, _Result], *, timeout: float) -> _Result:
     """Runs `work` in the loop and waits for its result; not for use in the loop itself.
 
     Raises:
-        TimeoutError: there was none within `timeout` seconds; `work` is cancelled.
+        TimeoutError: there was no result within `timeout` seconds; `work` is cancelled.
     """
     future = asyncio.run_coroutine_threadsafe(work, event_loop())
     try:

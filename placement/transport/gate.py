@@ -1,17 +1,15 @@
 """Gates and tunnels: connections on which both ends prove that they have the run's token, before anything else passes.
 
 A `Gate` listens in front of a server that cannot authenticate its clients, and passes on only those with the token.
-`Tunnels` are the clients' end: to programs that know of no token, a gate's server seems to be on this machine. The
-token itself is not sent:
+`Tunnels` are the clients' end: to programs without the token, a gate's server seems to be on this machine. The token
+itself is not sent:
 
     gate → client    16 bytes that name the protocol, 32 random bytes
     client → gate    32 random bytes, HMAC-SHA256 of "client" and the random bytes of both
     gate → client    HMAC-SHA256 of "server" and the random bytes of both
 
-What follows is neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
+The data that follow are neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
 """
-
-from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -33,21 +31,16 @@ from placement.transport.event_loop import run
 _log = logging.getLogger(__name__)
 START_SECONDS, STOP_SECONDS = 30.0, 10.0
 CONNECT_SECONDS = 10.0
-PROOF_SECONDS = 10.0
-"""The time that the other end has to prove itself."""
-MAX_UNPROVED = 256
-"""Connections at once that have proved nothing yet; beyond that the oldest of them is closed."""
-CHUNK = 256 * 1024
-"""Bytes that are read at once; as many wait for a slow reader before the sender is held."""
-SILENCE_SECONDS = 20
-"""After so long without data the system asks whether the other machine is still there."""
-LOST_SECONDS = 60
-"""After so long without an answer from the other machine a connection is closed."""
+PROOF_SECONDS = 10.0  # timeout for the other end to prove itself, in seconds
+MAX_UNPROVED = 256  # maximum number of connections without a proof; beyond it the oldest of them is closed
+CHUNK = 256 * 1024  # maximum number of bytes read at once; as many wait for a slow reader before the sender is blocked
+SILENCE_SECONDS = 20  # seconds without data after which the system probes the other machine
+LOST_SECONDS = 60  # seconds without an answer from the other machine after which a connection is closed
 
 MAGIC = b"placement gate 1"
 RANDOM = 32
 DIGEST = hashlib.sha256().digest_size
-_CREDENTIALS = struct.Struct("3i")  # of a Unix socket's other end: process, user, group
+_CREDENTIALS = struct.Struct("3i")  # credentials of a Unix socket's other end: process, user, group
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 Dial = Callable[[str], str]
@@ -60,21 +53,15 @@ def direct(address: str) -> str:
 
 
 class NetworkAccess(NamedTuple):
-    """How a process serves others and reaches their servers.
+    """The network settings with which a process serves others and reaches their servers."""
 
-    Attributes:
-        bind: the address that its servers listen on.
-        token: the run's, which clients of all servers must prove; None = they need not.
-        dial: see `Dial`.
-    """
-
-    bind: str
-    token: str | None = None
-    dial: Dial = direct
+    bind: str  # the address that its servers listen on
+    token: str | None = None  # the run's token, which clients of all servers must prove; None = they need not
+    dial: Dial = direct  # see `Dial`
 
 
 class TokenRejected(ConnectionError):
-    """The other end does not have the run's token, or is no gate."""
+    """The other end does not have the run's token, or is not a gate."""
 
 
 def new_token() -> str:
@@ -83,7 +70,7 @@ def new_token() -> str:
 
 
 def derived(token: str, purpose: str) -> str:
-    """A secret for one purpose, from which `token` cannot be found; hexadecimal."""
+    """A secret for one purpose, which does not reveal `token`; hexadecimal."""
     return hmac.new(token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
 
@@ -107,7 +94,7 @@ async def prove(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toke
     """The client's side of the proof.
 
     Raises:
-        TokenRejected: the other end is no gate, or rejects the token, or does not have it.
+        TokenRejected: the other end is not a gate, or rejects the token, or does not have it.
         TimeoutError, EOFError, OSError: it does not answer.
     """
     challenge = await asyncio.wait_for(reader.readexactly(len(MAGIC) + RANDOM), PROOF_SECONDS)
@@ -142,7 +129,7 @@ class Gate:
 
     Attributes:
         port, address: TCP port, and `host:port`, for clients.
-        passed, rejected: connections that proved the token, and that did not.
+        passed, rejected: numbers of connections that proved the token, and that did not.
     """
 
     def __init__(self, behind: int, *, bind: str, token: str, port: int = 0) -> None:
@@ -183,7 +170,7 @@ class Gate:
         except (OSError, TimeoutError) as error:
             _log.debug("the gate at %s lost a connection: %s", self.address, error)
         except asyncio.CancelledError:
-            pass  # the gate closes, or too many connections have proved nothing
+            pass  # The gate closes, or too many connections have proved nothing.
         finally:
             self._open.discard(task)
             _end(writer)
@@ -201,7 +188,7 @@ class Gate:
             _keep_alive(writer)
             await demand(reader, writer, self._token)
         except asyncio.IncompleteReadError as error:
-            self.rejected += bool(error.partial)  # a client that sends nothing only checks whether a server listens
+            self.rejected += bool(error.partial)  # A client that sends nothing only checks whether a server listens.
             return False
         except (TokenRejected, TimeoutError):
             self.rejected += 1
@@ -217,7 +204,7 @@ class Gate:
 
 
 class Tunnels:
-    """Opens tunnels to gates, one for each, on demand. For several threads at once.
+    """Opens tunnels to gates, one for each, on demand. Thread-safe.
 
     Args:
         token: the run's.
@@ -231,7 +218,8 @@ class Tunnels:
         self._servers: dict[str, tuple[str, asyncio.Server]] = {}
 
     def dial(self, address: str) -> str:
-        """Returns what gRPC connects to for the server behind the gate at `address`: an abstract Unix socket.
+        """Returns the address, an abstract Unix socket, that gRPC connects to for the server behind the gate at
+        `address`.
 
         Only processes of this user can use it. No file is left behind.
         """
@@ -243,14 +231,14 @@ class Tunnels:
             return self._servers[address][0]
 
     def close(self) -> None:
-        """Takes no more connections; open ones last until either end closes them. May be called twice."""
+        """Accepts no more connections; open ones last until either end closes them. May be called twice."""
         with self._lock:
             servers, self._servers = self._servers, {}
         for _, server in servers.values():
             server.get_loop().call_soon_threadsafe(server.close)
 
     async def _carry(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves one connection as long as it lasts."""
+        """Serves one connection until it ends."""
         try:
             _require_same_user(writer)
             there = await _connect(host, port)
@@ -307,7 +295,7 @@ def _end(writer: asyncio.StreamWriter) -> None:
 
 
 def _keep_alive(writer: asyncio.StreamWriter) -> None:
-    """Has the system close a TCP connection when the other machine is lost, and send small messages at once."""
+    """Makes the system close a TCP connection when the other machine is lost, and send small messages at once."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

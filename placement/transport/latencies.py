@@ -1,7 +1,5 @@
 """Latencies of the last few thousand operations, and their summary."""
 
-from __future__ import annotations
-
 import collections
 import threading
 from typing import NamedTuple
@@ -12,22 +10,17 @@ WINDOW = 4096
 
 
 class Summary(NamedTuple):
-    """A summary of latencies in seconds, NaN if there were none.
+    """A summary of latencies in seconds, NaN if there were none."""
 
-    Attributes:
-        operations: since the start, including those that left the window.
-        mean, p50, p99, worst: of the window.
-    """
-
-    operations: int
-    mean: float
+    operations: int  # number since the start, including those that left the window
+    mean: float  # mean, p50, p99, worst: statistics of the window
     p50: float
     p99: float
     worst: float
 
 
 class Latencies:
-    """A recorder that several threads may use at once."""
+    """A thread-safe recorder."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +39,7 @@ class Latencies:
             return list(self._window)
 
     def summary(self) -> Summary:
-        """Their count, mean and quantiles."""
+        """The number, mean and quantiles of latencies."""
         with self._lock:
             count, window = self._count, np.array(self._window)
         if not window.size:

@@ -1,12 +1,10 @@
 """Starts Reverb servers: quietly, one to a port, with a deadline, and by default kept off the network.
 
-Importing this module imports Reverb and TensorFlow (seconds, some 300 MB), which is told to leave accelerators alone;
-the modules that may use Reverb take it from here. Reverb 0.14 itself cannot be configured in these respects: it listens
-on every network interface, shares a port with any other server that requests it, and prints its start-up to standard
-error whatever the log level.
+Importing this module imports Reverb and TensorFlow (seconds, some 300 MB), which is configured not to use accelerators;
+the modules that may use Reverb import it from here. Reverb 0.14 itself cannot be configured in these respects: it
+listens on every network interface, shares a port with any other server that requests it, and prints its start-up to
+standard error at any log level.
 """
-
-from __future__ import annotations
 
 import contextlib
 import ipaddress
@@ -19,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: no start-up chatter
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: no start-up messages
 
 import psutil
 import reverb
@@ -30,18 +28,16 @@ from placement.transport.event_loop import within
 
 __all__ = ["NotPrivate", "PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
 
-with contextlib.suppress(RuntimeError):  # TensorFlow already runs, configured by whoever started it
+with contextlib.suppress(RuntimeError):  # TensorFlow already runs with another configuration.
     tf.config.set_visible_devices([], "GPU")
 
-START_SECONDS = 60.0
-"""The time that a server has to start (restoring has been known to hang)."""
+START_SECONDS = 60.0  # timeout for a server to start, in seconds (restoring has been known to hang)
 _ATTEMPTS = 20
-_LISTEN = "0A"
-"""The state of a listening socket in /proc/net/tcp."""
+_LISTEN = "0A"  # the state of a listening socket in /proc/net/tcp
 _starting = threading.Lock()
-"""One start at a time in this process: the system may give out a port twice that may be shared."""
+"""Serialises starts in this process, since the system may assign a port twice that may be shared."""
 _redirected = threading.RLock()
-"""Standard error is the process's: two threads that redirect it at once would lose it."""
+"""Standard error belongs to the process; two threads that redirect it at once would lose it."""
 
 
 class ServerTimeout(TimeoutError):
@@ -49,7 +45,7 @@ class ServerTimeout(TimeoutError):
 
 
 class NotPrivate(OSError):
-    """A server that only this machine may reach cannot be kept off the network."""
+    """A server for this machine only cannot be kept off the network."""
 
 
 class ReverbServer:
@@ -57,7 +53,7 @@ class ReverbServer:
 
     Attributes:
         port, address: TCP port, and `host:port`, by which others reach it.
-        client: for use in this process.
+        client: a client for this process.
     """
 
     def __init__(self, server: reverb.Server, bind: str, temporary: tempfile.TemporaryDirectory | None) -> None:
@@ -93,19 +89,19 @@ def start_server(
     """Starts a Reverb server.
 
     Args:
-        tables: what it holds.
+        tables: its tables.
         port: TCP port; 0 = any free one.
         bind: the address by which others reach it. With a loopback address only this machine does; with any other it
             listens on all interfaces.
-        checkpoint_folder: where it saves, and what it starts from if there is a checkpoint; None = a temporary folder,
+        checkpoint_folder: the folder of checkpoints, from which it starts if there is one; None = a temporary folder,
             removed when it stops.
         restore: the checkpoint that it starts from if `checkpoint_folder` has none; None = empty.
-        private: raise NotPrivate if a loopback address as `bind` cannot keep other machines out.
+        private: whether to raise NotPrivate if a loopback address as `bind` cannot keep other machines out.
 
     Raises:
         PortTaken: something listens on `port` already (Reverb itself would share the port silently).
         ServerTimeout: it did not start in time.
-        NotPrivate: other machines reach it, or one did before it was restricted to loopback.
+        NotPrivate: other machines can reach it, or one did before it was restricted to loopback.
     """
     temporary = None if checkpoint_folder is not None else tempfile.TemporaryDirectory(prefix="reverb-")
     folder = str(checkpoint_folder) if temporary is None else temporary.name
@@ -122,7 +118,7 @@ def start_server(
         restricted = is_loopback(bind) and restrict_to_loopback(server.port)
         if private and not restricted:
             raise NotPrivate(f"port {server.port} of a Reverb server is public: to restrict it needs Linux 5.7 or root")
-        if private and (peers := remote_peers(server.port)):  # they came between its start and its restriction
+        if private and (peers := remote_peers(server.port)):  # They came between its start and its restriction.
             raise NotPrivate(f"{peers[0]} connected to a Reverb server before it was restricted to this machine")
     except BaseException:
         server.stop()
@@ -148,7 +144,7 @@ def _launch(
 
 @contextlib.contextmanager
 def _reserved(port: int) -> Iterator[int]:
-    """Holds a port, bound but not listening, so that nobody else gets it; Reverb may share it (SO_REUSEPORT).
+    """Reserves a port, bound but not listening, so that no other process gets it; Reverb may share it (SO_REUSEPORT).
 
     The system may give it to another process that shares its ports, which an abstract socket named after it prevents.
     """
@@ -185,7 +181,7 @@ def restrict_to_loopback(port: int) -> bool:
     """Binds this process's sockets that listen on TCP `port` to the loopback interface (Linux ≥ 5.7, or root).
 
     Returns:
-        Whether that succeeded; a warning says why if it did not.
+        Whether that succeeded; otherwise a warning gives the reason.
     """
     found, reason = False, "its socket was not found"
     try:
@@ -211,7 +207,7 @@ def own_listeners(port: int) -> list[socket.socket]:
 
 
 def count_listeners(port: int) -> int:
-    """Sockets that listen on TCP `port` in this network namespace, whoever owns them; -1 if that cannot be read.
+    """Number of sockets of any process that listen on TCP `port` in this network namespace; -1 if it cannot be read.
 
     A table that is read while others open and close sockets may list one twice, so each inode counts once.
     """
@@ -236,7 +232,7 @@ def remote_peers(port: int) -> list[str]:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Holds back what is printed to standard error meanwhile; Reverb's own lines are shown only after an exception."""
+    """Suppresses output to standard error meanwhile; Reverb's own lines are shown only after an exception."""
     with _redirected, tempfile.TemporaryFile() as held:
         sys.stderr.flush()
         saved = os.dup(2)

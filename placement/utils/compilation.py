@@ -1,4 +1,4 @@
-"""Keeps what XLA compiled from one process to the next: a resumed run, a sweep's next seed, start at once.
+"""Caches XLA's compiled programs between processes, so that a resumed run or a sweep's next seed starts at once.
 
 Compiling the learner's step costs more than many iterations on a small design.
 """
@@ -17,10 +17,10 @@ FOLDER_NAME = "macro-placement"
 
 
 def keep_compilations() -> Path | None:
-    """Has JAX keep compiled programs in the user's cache folder (`XDG_CACHE_HOME`, by default `~/.cache`).
+    """Makes JAX keep compiled programs in the user's cache folder (`XDG_CACHE_HOME`, by default `~/.cache`).
 
-    Whoever has told JAX where to keep them (`JAX_COMPILATION_CACHE_DIR`) or not to (`JAX_ENABLE_COMPILATION_CACHE=0`)
-    is obeyed.
+    A user's own setting of the folder (`JAX_COMPILATION_CACHE_DIR`) or against caching
+    (`JAX_ENABLE_COMPILATION_CACHE=0`) takes precedence.
 
     Returns:
         The folder; None if nothing was changed or the folder cannot be written.
@@ -42,7 +42,7 @@ def keep_compilations() -> Path | None:
 
 
 def _processor() -> str:
-    """This machine's processor and what it can do: programs compiled for another one may use instructions it lacks."""
+    """This machine's processor and its features; programs for another one may use unsupported instructions."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""A full disk, reported in one line."""
+"""Reports a full disk in one line."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FULL = {number: os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, e
 
 
 class DiskFull(OSError):
-    """There is not enough space to write; the message says for what, how much is missing, and what to do."""
+    """There is not enough space to write; the message names the file, the missing space, and a remedy."""
 
 
 @contextlib.contextmanager
 def checked_space(path: Path, size: int | None = None) -> Iterator[None]:
-    """A block that writes to `path`, a file or a folder.
+    """Guards a block that writes to `path`, a file or a folder.
 
     Args:
-        path: in an existing folder.
-        size: bytes to be written, if they are many: the block does not begin without space for them, because
-            libraries that write in threads of their own handle a full disk badly.
+        path: a path in an existing folder.
+        size: bytes to be written, if they are many; the block does not begin without space for them, because libraries
+            that write in their own threads handle a full disk badly.
 
     Raises:
-        DiskFull: instead of whatever the writing library raises where there is not enough space.
+        DiskFull: there is not enough space; replaces the writing library's error.
     """
     folder = next(folder for folder in path.absolute().parents if folder.is_dir())
     free = shutil.disk_usage(folder).free
@@ -49,7 +49,7 @@ def checked_space(path: Path, size: int | None = None) -> Iterator[None]:
 
 
 def _reserve(folder: Path, size: int) -> None:
-    """Raises OSError where a file of `size` bytes does not fit: disk, quota or limit; leaves nothing behind."""
+    """Raises OSError if a file of `size` bytes does not fit (disk, quota or limit); leaves nothing behind."""
     if hasattr(os, "posix_fallocate"):
         with tempfile.TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, max(size, 1))

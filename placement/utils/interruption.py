@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM end a run cleanly: the first one asks, the second one forces.
+"""Ctrl-C and SIGTERM end a run cleanly: the first one requests a stop, the second one forces it.
 
 Python runs signal handlers in the main thread only, and not while that is inside a long native call, such as compiling
-for an accelerator. So a watching thread, woken by the signal itself, does at once what cannot wait.
+for an accelerator. Therefore a watching thread, woken by the signal itself, handles urgent work at once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Any
 _log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 JOIN_SECONDS = 60.0
-WATCHER_SECONDS = 1.0
-"""That the watching thread may take to see a signal."""
+WATCHER_SECONDS = 1.0  # maximum delay in seconds after which the watching thread sees a signal
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked the run to stop."""
+    """The run was requested to stop."""
 
 
 class Interruption:
@@ -32,11 +31,11 @@ class Interruption:
     Outside the main thread, where Python takes no signals, nothing is changed.
 
     Args:
-        requested: an event that somebody else may set to ask the run to stop; default: one of its own.
+        requested: an event that other code may set to stop the run; by default, a new one.
 
     Attributes:
-        requested: set when somebody asked the run to stop.
-        at_once: is called in a thread of its own as soon as somebody asks; may be replaced.
+        requested: set when a stop was requested.
+        at_once: called in its own thread as soon as a stop is requested; may be replaced.
     """
 
     def __init__(self, requested: threading.Event | None = None) -> None:
@@ -58,10 +57,10 @@ class Interruption:
 
     @contextlib.contextmanager
     def breakable(self) -> Iterator[None]:
-        """A block that may be left half done: a request raises Interrupted in it, at the next Python instruction.
+        """A block that may be left half done; a request raises Interrupted in it, at the next Python instruction.
 
         Signal handlers that a library installs in the block are replaced at its end. If one of them has ended the
-        program meanwhile, as Ray's does, that is taken for the request that it is.
+        program meanwhile, as Ray's does, that counts as the request.
         """
         self._breakable = True
         try:
@@ -92,7 +91,7 @@ class Interruption:
         self._before = {}
 
     def _start_watching(self) -> None:
-        """Has Python write every signal's number, when it comes, to a socket that a thread reads."""
+        """Makes Python write every signal's number to a socket that a thread reads."""
         reading, writing = socket.socketpair()
         writing.setblocking(False)
         before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
@@ -100,7 +99,7 @@ class Interruption:
         thread.start()
         self._watch.callback(reading.close)
         self._watch.callback(thread.join, JOIN_SECONDS)
-        self._watch.callback(writing.close)  # ends the reading
+        self._watch.callback(writing.close)  # This ends the reading.
         self._watch.callback(signal.set_wakeup_fd, before)
 
     def _read(self, reading: socket.socket) -> None:

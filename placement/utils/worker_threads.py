@@ -11,18 +11,18 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerFailed(RuntimeError):
-    """A worker raised; its exception is this one's cause."""
+    """A worker raised an exception, which is this one's cause."""
 
 
 class WorkerStuck(RuntimeError):
-    """A worker did not end within its deadline after it was told to stop."""
+    """A worker did not end within its deadline after a stop request."""
 
 
 class Supervisor:
-    """Runs workers in threads; the first one to fail stops all, and its error is raised in the parent by `check`.
+    """Runs workers in threads; the first one to fail stops all, and `check` raises its error in the parent.
 
     Attributes:
-        stop: set when the workers are to end; every worker looks at it in every round of its work.
+        stop: set when the workers must end; every worker checks it in every round of its work.
     """
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class Supervisor:
         self._wake_ups: list[Callable[[], None]] = []
 
     def on_stop(self, wake_up: Callable[[], None]) -> None:
-        """Calls `wake_up` once when the workers are to stop, from whichever thread stops them.
+        """Calls `wake_up` once when the workers must stop, from the thread that stops them.
 
-        It is to wake those who wait; it must not raise and must not wait for a worker.
+        It wakes waiting threads; it must not raise and must not wait for a worker.
         """
         with self._lock:
             self._wake_ups.append(wake_up)
@@ -55,7 +55,7 @@ class Supervisor:
             raise WorkerFailed(f"{name} failed: {type(error).__name__}: {error}") from error
 
     def request_stop(self) -> None:
-        """Tells all workers to end and wakes those who wait; returns at once. May be called twice."""
+        """Requests all workers to end and wakes waiting threads; returns at once. May be called twice."""
         with self._lock:
             self.stop.set()
             wake_ups, self._wake_ups = self._wake_ups, []
@@ -63,7 +63,7 @@ class Supervisor:
             wake_up()
 
     def shut_down(self, *, timeout: float) -> None:
-        """Stops all workers and joins them within `timeout` seconds in all; raises WorkerStuck naming who remains."""
+        """Stops all workers and joins them within `timeout` seconds; raises WorkerStuck naming those that remain."""
         self.request_stop()
         deadline = time.monotonic() + timeout
         for thread in self._threads:

@@ -1,4 +1,4 @@
-"""The legaliser, the annealer, flips and starts keep to constraints, as a slow oracle sees it."""
+"""The legaliser, annealer, flips and starts meet constraints, as checked by a slow oracle."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.support.designs import random_design, random_placement, square_canvas
 
 @pytest.fixture(scope="module", autouse=True)
 def few_attempts() -> Iterator[None]:
-    """Less time for a smaller displacement, and for room where there may be none, of which nothing is asked here."""
+    """Spends less time on small displacements and on searches for whitespace, which these tests do not need."""
     with mock.patch.multiple(legaliser, ATTEMPTS=20, COMPARISONS=10**7):
         yield
 
 
 def drawn(seed: int, *, hard: int = 6) -> Design | None:
-    """A random constrained design, None where its constraints cannot be met."""
+    """Returns a random constrained design; None if its constraints cannot be met."""
     canvas = square_canvas(8, 8, overlap_threshold=0.5 * (seed % 2))
     design = randomly_constrained(random_design(seed, hard=hard, soft=4, canvas=canvas), seed + 7)
     try:
@@ -88,13 +88,13 @@ def test_no_move_breaks_a_constraint(seed: int, rotate: bool) -> None:
         return
     annealer = Annealer(design, start, config=AnnealConfig(rotate=rotate), seed=seed)
     for _ in range(10):
-        annealer.run(300, 1.0)  # so hot that every move is taken
+        annealer.run(300, 1.0)  # so hot that every move is accepted
         assert oracle.is_legal(design, annealer.placement)
     assert oracle.is_legal(design, annealer.best)
 
 
 def everything(*, side: float = 1.0) -> Design:
-    """A clustered design with constraints of each kind, which has room for them; its canvas `side` times as long."""
+    """Returns a clustered design with feasible constraints of each kind; its canvas is `side` times as long."""
     design = clustered(seed=5, hard=12, soft=40, ports=20, name="clustered12")
     canvas, netlist = design.canvas, design.netlist
     canvas = dataclasses.replace(canvas, width=side * canvas.width, height=side * canvas.height)
@@ -131,7 +131,7 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
     annealer = Annealer(design, start.placement, config=AnnealConfig(rotate=True), seed=1)
     annealer.run(60_000, 0.01)
     tallies = annealer.tallies
-    moves = [move for move in MOVES if not move.startswith("tidy_")]  # those are for costs with tidiness
+    moves = [move for move in MOVES if not move.startswith("tidy_")]  # tidy moves need a cost with tidiness
     assert all(tallies[move].evaluated > 0 for move in moves), {move: tallies[move] for move in moves}
     assert clean(design, annealer.placement)
     assert oracle.is_legal(design, annealer.placement)
@@ -139,7 +139,7 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
 
 @pytest.mark.parametrize("start", ["packed", "electrostatic", "greedy", "random", "initial"])
 def test_each_start_keeps_to_them(design: Design, start: str) -> None:
-    """Those of macro after macro on a larger canvas: on the small one they find no room."""
+    """Sequential starts run on a larger canvas: on the small one they find no whitespace."""
     if start in ("greedy", "random"):
         design = everything(side=1.3)
         starts = grid_starts(start, design, AnnealConfig(), 3)
@@ -214,7 +214,7 @@ def test_options_of_the_search_join_those_of_the_design(design: Design) -> None:
 
 
 def test_a_region_of_two_rectangles() -> None:
-    """An L: the macro that lies outside comes into it, and not into the corner that it leaves free."""
+    """An L-shaped region: the macro outside moves into it, and not into the free corner."""
     design = random_design(0, hard=2, soft=0, cells=0, ports=1, canvas=square_canvas(10, 10))
     first, second = design.netlist.hard.tolist()
     shape = np.array([[0.0, 0, 100, 40], [0, 40, 40, 100]])

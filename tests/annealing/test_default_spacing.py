@@ -1,4 +1,4 @@
-"""Searches keep the spacing that an import chose, and move macros onto edges that they nearly touch."""
+"""Searches keep the spacing chosen by an import, and move macros onto edges that they nearly touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few macros packed exactly: what fits is placed clear of each other, and what does not is proved."""
+"""Exact packing of few macros: a feasible problem is solved without overlaps, an infeasible one is proved so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.dense import dense_design
 
 
 def boxes(sizes: list[tuple[float, float]], side: float = 10.0, obstacle: tuple[float, ...] = (5, 5, 0, 0)) -> Boxes:
-    """Movable boxes in a square, beside one obstacle (x, y, width, height)."""
+    """Returns movable boxes in a square, beside one obstacle (x, y, width, height)."""
     width, height = (np.array([*of, extent]) for of, extent in zip(zip(*sizes, strict=True), obstacle[2:], strict=True))
     count = len(sizes)
     half = np.stack((width[:count], height[:count])) / 2
@@ -27,7 +27,7 @@ def boxes(sizes: list[tuple[float, float]], side: float = 10.0, obstacle: tuple[
     [
         ([(6, 10), (4, 10)], (5, 0, 0, 0), True),
         ([(6, 10), (4.1, 10)], (5, 0, 0, 0), False),
-        ([(6, 6), (5, 5)], (5, 0, 0, 0), False),  # by area they would
+        ([(6, 6), (5, 5)], (5, 0, 0, 0), False),  # they would fit by area
         ([(6, 4), (4, 6), (6, 4), (4, 6)], (5, 5, 2, 2), True),  # a pinwheel around the obstacle
         ([(6, 4), (4, 6), (6, 4), (4, 6)], (4.9, 5, 2, 2), False),
     ],

@@ -45,7 +45,7 @@ def test_thrown_macros_become_legal(seed):
     design = random_design(seed, hard=7, canvas=square_canvas())
     placement = random_placement(design, seed)
     try:
-        with mock.patch.object(legaliser, "ATTEMPTS", 20):  # of the displacement nothing is asked here
+        with mock.patch.object(legaliser, "ATTEMPTS", 20):  # the displacement does not matter here
             legal = legalise(design, placement)
     except NoLegalPlacement:
         return

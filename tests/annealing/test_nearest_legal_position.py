@@ -1,4 +1,4 @@
-"""The engine's search for the nearest legal position, against all pairs of positions where a nearest one can be."""
+"""The engine's search for the nearest legal position, compared with all candidate positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOLERANCE = _native.LENGTH_TOLERANCE
 
 
 def _slow(start: np.ndarray, low: np.ndarray, high: np.ndarray, at: np.ndarray, reach: np.ndarray) -> float:
-    """The least distance over every pair of coordinates: the start's, a limit's, or touching a box.
+    """Returns the least distance over every pair of coordinates: the start's, a limit's, or touching a box.
 
     at, reach: [2, B].
     """

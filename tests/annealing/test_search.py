@@ -41,7 +41,7 @@ QUICK = AnnealConfig()
 
 @pytest.fixture(scope="module", autouse=True)
 def few_attempts() -> Iterator[None]:
-    """Less time for a smaller displacement, and for room where there is none, of which nothing is asked here."""
+    """Spends less time on small displacements and on searches for whitespace, which these tests do not need."""
     with mock.patch.multiple(legaliser, ATTEMPTS=20, COMPARISONS=10**7):
         yield
 
@@ -109,7 +109,7 @@ def test_only_a_whole_state_of_the_same_search_is_resumed(design, tmp_path):
     config = AnnealConfig(starts=("initial", "electrostatic"))
 
     def moves(folder: Path, *, seed: int = 1, rounds: int = 1) -> list[int]:
-        """Moves after each of the rounds that a search in `folder` then does."""
+        """Returns the moves after each of the next rounds of a search in `folder`."""
         done: list[int] = []
         watch = Watch(folder, lambda: len(done) >= rounds, lambda progress, point: done.append(point.moves))
         search(design, config=config, moves=16_000, seed=seed, watch=watch, round_moves=1_000)
@@ -192,7 +192,7 @@ def test_as_many_electrostatic_starts_as_the_time_is_for(design):
 
 
 def test_starts_that_took_long_are_annealed_before_one_is_chosen(design, monkeypatch):
-    """Successive halving has its share of what is left, or the start that is cheapest before any move would win."""
+    """Successive halving gets its share of the remaining time; otherwise the initially cheapest start would win."""
     moves = []
 
     def starts(*args, **options):
@@ -252,7 +252,7 @@ def test_schedules_fall_to_the_final_temperature(schedule):
         ({"starts": ("greedy",)}, "anneal.starts='greedy': must be packed, electro"),
         ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of packed"),
         ({"schedule": "linear"}, "anneal.schedule='linear': must be geometric or adaptive"),
-        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, low, right, high\\] in µm"),
+        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, bottom, right, top\\] in µm"),
         ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
         ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
     ],

@@ -1,4 +1,4 @@
-"""Packing by sequence pairs: what comes back keeps to limits and distances; what cannot be is not claimed."""
+"""Packing by sequence pairs: results meet limits and distances; infeasible problems have no result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOLERANCE = 1e-6
 
 
 def _packed(sides: np.ndarray, extent: float, seed: int, gap: float = 0.0) -> np.ndarray | None:
-    """Boxes of `sides` [2, B] in a square of `extent`, from random places; centres [2, B] where there are some."""
+    """Packs boxes of `sides` [2, B] in a square of `extent` from random positions; returns centres [2, B] or None."""
     generator = np.random.default_rng(seed)
     start = generator.uniform(0, extent, sides.shape)
     limits = [axis.tolist() for side in sides for axis in (side / 2, extent - side / 2)]
@@ -33,7 +33,7 @@ def test_boxes_keep_to_their_limits_and_apart(seed: int) -> None:
 
 
 def test_a_square_is_filled_to_the_brim_and_no_further() -> None:
-    """Four quarters fill a square whole; a fifth box has no room."""
+    """Four quarters fill a square; a fifth box does not fit."""
     quarters = np.full((2, 4), 50.0)
     found = _packed(quarters, 100.0, 3)
     assert found is not None and sorted(map(tuple, found.T)) == [(25.0, 25.0), (25.0, 75.0), (75.0, 25.0), (75.0, 75.0)]

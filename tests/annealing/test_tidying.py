@@ -1,4 +1,4 @@
-"""A search that straightens: within its bound, legal, tidier, and the same after a stop."""
+"""A straightening search: within its bound, legal, tidier, and the same after an interruption."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_a_share_beyond_one_is_rejected():
 
 
 def test_a_macro_in_the_way_of_the_largest_empty_rectangle_costs_more():
-    """A column at the left edge and a macro before it; the rectangle beside is 140 × 200 µm, to grow by 35 µm."""
+    """A column at the left edge, a macro in front of it; the rectangle beside it (140 × 200 µm) is to grow by 35 µm."""
     corners = [(0, y) for y in (40, 60, 80, 100, 120)] + [(40, 90)]
     nodes = [Node(f"{x}_{y}", NodeKind.HARD, x + 10.0, y + 10.0, 20.0, 20.0) for x, y in corners]
     design = build("column", square_canvas(20, 20), nodes, [Net([(node.name, 0.0, 0.0) for node in nodes])])
@@ -88,7 +88,7 @@ def test_a_macro_in_the_way_of_the_largest_empty_rectangle_costs_more():
 
 
 def test_a_column_leaves_a_channel_in_front_of_its_pins_and_pushes_what_is_behind():
-    """Pins are on the left: the middle column, and the right one, give way to the right by a channel of 5 µm each."""
+    """Pins are on the left: the middle and the right column move to the right by a channel of 5 µm each."""
     corners = [(x, y) for x in (40, 60, 80) for y in (50, 70)]
     nodes = [Node(f"m{at}_{at}", NodeKind.HARD, x + 10, y + 10, 20.0, 20.0) for at, (x, y) in enumerate(corners)]
     design = build("columns", square_canvas(20, 20), nodes, [Net([(node.name, -9.0, 0.0) for node in nodes])])

@@ -8,13 +8,13 @@ from placement.netlist.design import Design, Placement
 
 
 def initial(design: Design, seed: int, seconds: float) -> Placement:
-    """The design's own placement."""
+    """Returns the design's own placement."""
     assert seconds > 0
     return design.initial
 
 
 def heap(design: Design, seed: int, seconds: float) -> Placement:
-    """All macros in one point."""
+    """Puts all macros at one point."""
     macros = design.placing_order
     middle = np.full(len(macros), design.canvas.width / 2)
     return design.initial.moved(macros, middle, middle)

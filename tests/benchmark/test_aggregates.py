@@ -1,4 +1,4 @@
-"""Aggregates against values that `rliable` 1.2.0 gives, SciPy, and distributions enumerated by hand."""
+"""Aggregates compared with `rliable` 1.2.0, SciPy, and distributions enumerated by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_interquartile_mean_is_scipys_trimmed_mean(runs: int) -> None:
 
 def test_failures_count_once_they_are_more_than_a_quarter() -> None:
     scores = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0, np.inf, np.inf])
-    assert interquartile_mean([scores]) == 1.75  # of 1, 2, 2, 2
+    assert interquartile_mean([scores]) == 1.75  # mean of 1, 2, 2, 2
     assert interquartile_mean([np.append(scores[:-3], [np.inf] * 3)]) == np.inf
 
 
@@ -55,7 +55,7 @@ def test_a_profile_is_the_share_of_runs_that_score_at_most_so_much() -> None:
 
 
 def test_the_bootstrap_draws_runs_of_the_same_design() -> None:
-    """Two designs of constant scores, far apart: a draw across designs would change their mean."""
+    """Two designs of constant scores, far apart: resampling across designs would change their mean."""
     found = bootstrap(interquartile_mean, [np.full(3, 1.0), np.full(3, 5.0)], repetitions=100)
     assert found == (3.0, 3.0, 3.0)
 

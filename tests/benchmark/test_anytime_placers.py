@@ -1,4 +1,4 @@
-"""What placers do with their time: what is made before a policy's first sample counts in it."""
+"""Time accounting of placers: work before a policy's first sample counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOADING, COMPILING, SAMPLING, STARTING = 3.0, 4.0, 1.0, 2.0
 
 
 class Clock:
-    """A processor's time that goes on when told."""
+    """A CPU clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The placers' clock, beside a policy that takes its time to be loaded, to be compiled and to draw."""
+    """Returns the placers' clock and installs a policy whose loading, compilation and sampling take time."""
     made = Clock()
     sample = load("toy6").initial
     calls = iter([COMPILING])

@@ -26,7 +26,7 @@ from tests.support.small_lef_def import LEF
 
 TOY = data_folder("netlists") / "toy6"
 COPY = "copy=cp {design}/initial.plc {out}/placement.plc"
-"""A placer without Python, which starts at once: the design's own placement."""
+"""A placer without Python, which starts immediately: the design's own placement."""
 OPTIMUM = "optimum=cp {design}/optimum.plc placement.plc"
 
 
@@ -41,7 +41,7 @@ def result_of(folder: Path, placer: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole suite with a built-in placer and a program; on one design a callable and another program, too."""
+    """Runs the whole suite with a built-in placer and a program; on one design also a callable and another program."""
     folder = tmp_path_factory.mktemp("benchmark")
     words = ["benchmark", "smoke", "seeds=1", f"out={folder}", "parallel=2"]
     assert main([*words, "placers=greedy@0.5", "plots=false", "--commands", COPY]) == 0
@@ -148,7 +148,7 @@ def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_fixed_node_that_was_moved_is_illegal(tmp_path: Path) -> None:
-    """Of toy6 the ports are fixed; the first one is at (0, 150)."""
+    """The ports of toy6 are fixed; the first one is at (0, 150)."""
     program = """sh -c 'sed "s/^0 0.0 150.0/0 9.0 150.0/" $0/initial.plc > placement.plc' {design}"""
     assert call(tmp_path, "placers=[]", "--commands", f"mine={program}") == 0
     assert result_of(tmp_path, "mine@2")["reason"] == "fixed: 1"
@@ -185,7 +185,7 @@ def test_designs_that_are_missing_are_named_and_the_others_run(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     words = ["designs=nvdla,ct_ariane", "placers=[]", "seeds=1", f"out={tmp_path / 'out'}", "plots=false"]
     assert main(["benchmark", "public", *words, "--commands", COPY]) == 0
-    assert "left out: ct_ariane: is missing; macro-placement fetch ct_ariane" in capsys.readouterr().out
+    assert "skipped: ct_ariane: is missing; macro-placement fetch ct_ariane" in capsys.readouterr().out
     assert (tmp_path / "out/copy@60/nvdla/seed0.json").is_file()
 
 
@@ -196,7 +196,7 @@ def program(path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def chip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A design imported from LEF and DEF, on a path of designs, and its LEF file; seven memories in a row."""
+    """Imports a design of seven memories in a row to a path of designs; returns it and its LEF file."""
     folder = tmp_path_factory.mktemp("chip")
     (folder / "chip.lef").write_text(LEF)
     places = {name: f"PLACED ( {4000 + 13000 * number} 20000 ) N" for number, name in enumerate(MEMORIES)}
@@ -210,7 +210,7 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_programs_of_others_read_the_users_def_and_write_one(
     placer: str, chip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in looks for what the real one is given, and writes the DEF file that it read."""
+    """A stand-in checks the inputs of the real program, and writes the DEF file that it read."""
     stand_in = {
         "openroad": '#!/bin/sh\ngrep -q "^rtl_macro_placer" "$3" && grep -q "^read_lef {.*chip.lef}" "$3" &&\n'
         '[ "$2" = -exit ] && cp input.def placement.def\n',
@@ -264,11 +264,11 @@ def test_the_page_is_written_from_results_of_many_folders(smoke: Path, tmp_path:
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "seed0.json").write_text("{}")
     assert main(["benchmark", "page", str(tmp_path)]) == 2
-    assert "seed0.json: is no result of a benchmark: it has no schema, suite" in capsys.readouterr().err
+    assert "seed0.json: not a benchmark result: it has no schema, suite" in capsys.readouterr().err
 
 
 def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C during the first run: no result, no program left, and the same command runs it."""
+    """Ctrl-C during the first run: no result, no running program, and the same command runs it."""
 
     def stop(words: list[str], folder: Path, stopped: threading.Event, **limits: float) -> None:
         stopped.set()
@@ -299,9 +299,9 @@ def test_results_of_public_designs_that_are_not_here_are_left_out(
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
     assert (
-        "left out: nvdla: was scored on other content than that of the design here" in told
+        "skipped: nvdla: was scored on other content than that of the design here" in told
         and "0 placements checked" in told
     )
     shutil.rmtree(own)
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
-    assert "left out: nvdla: is missing; import it" in capsys.readouterr().out
+    assert "skipped: nvdla: is missing; import it" in capsys.readouterr().out

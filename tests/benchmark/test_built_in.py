@@ -23,7 +23,7 @@ TOY = str(data_folder("netlists") / "toy6")
 
 
 def asked(placer: str, **more: object) -> Request:
-    """With less time than this process has used, so that a tenth of it is left."""
+    """Returns a request with less time than this process has used, so that a tenth of it is left."""
     return Request(**{"design": TOY, "placer": placer, "seed": 1, "seconds": 1.0, **more})  # type: ignore[arg-type]
 
 

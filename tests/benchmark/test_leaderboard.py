@@ -1,4 +1,4 @@
-"""The leaderboard of results made up by hand, and the committed page."""
+"""The leaderboard of artificial results, and the committed page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHIP = "chip_cost"
 
 
 def result(placer: str, design: str, cost: float | None, seed: int = 0, **more: Any) -> dict[str, Any]:
-    """A run that scored `cost`, or failed (None)."""
+    """Returns a run that scored `cost`, or failed (None)."""
     ended = {"status": "late", "reason": "used 9.0 CPU-s of 2", "scores": {}}
     if cost is not None:
         ended = {"status": "ok", "reason": None, "scores": {CHIP: cost}}
@@ -89,7 +89,7 @@ def test_the_page_names_what_was_not_run_and_what_failed() -> None:
     assert "9 runs on 3 designs." in text and "Not run: `test04_60_local_ruled`, " in text
     assert "| mine@10 | `test01_20_local` | late | 1 | used 9.0 CPU-s of 2 |" in text
     assert "| `test03_40_global` | – | 3.0000 |" in text
-    assert "Baseline: base@10. Left out, for it has no score there: `test03_40_global`." in text
+    assert "Baseline: base@10. Not included, because the baseline has no score: `test03_40_global`." in text
     assert "### Proxy cost" not in text, "no run has one"
     assert "mine@10 has the lowest chip cost, 20.0% below that of base@10, and the lowest median on 2 of 3" in text
     assert "\nFindings of this suite.\n" in text and "](images/benchmark_synthetic_profiles.png)" in text
@@ -108,5 +108,5 @@ def test_the_committed_page_is_that_of_the_committed_results() -> None:
 
 @pytest.mark.slow
 def test_the_committed_results_are_what_their_placements_give() -> None:
-    """Also those of a pull request."""
+    """Includes results of pull requests."""
     assert main(["benchmark", "rescore", str(ROOT / "benchmarks/results")]) == 0

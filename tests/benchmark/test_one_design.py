@@ -1,4 +1,4 @@
-"""`benchmark design=`: placers on one design, and placements that files hold."""
+"""`benchmark design=`: placers on one design, and placements from files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_CELLS = {"flat_wirelength", "routed_wirelength", "overflow", "density_overflo
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small design with standard cells."""
+    """Returns a small design with standard cells."""
     folder = tmp_path_factory.mktemp("flat") / "made"
     words = ["cells=120", "macros=3", "ports=6", "macro_pins=8", "seed=3"]
     assert main(["generate", "flat", f"out={folder}", *words]) == 0
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shifted(design: Path, path: Path, way: float) -> Path:
-    """The design's own placement with one macro moved along x by `way` µm."""
+    """Writes the design's own placement with one macro moved along x by `way` µm."""
     loaded = load(str(design))
     macro, own = loaded.placing_order[:1], loaded.initial
     write_placement(path, loaded, own.moved(macro, own.x[macro] + way, own.y[macro]))
@@ -58,7 +58,7 @@ def test_placers_and_placements_in_one_table(tmp_path: Path, capsys: pytest.Capt
     heading, _, *lines = (line for line in told[told.index(" placer") :].splitlines())
     assert heading.split()[1:] == ["copy@60", "initial", "supplied", "the", "best"]
     scores = [line.strip().partition("  ")[0] for line in lines]
-    assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the least"]
+    assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the minimum"]
     design, best = load("toy6"), load("toy6", TOY / "optimum.plc")
     found = result_of(tmp_path, "the-best")
     assert found["scores"]["chip_cost"] == cost(design, best.initial).total

@@ -1,4 +1,4 @@
-"""`benchmark address=`: a task for each run, on a stand-in for Ray and on a Ray of this machine."""
+"""`benchmark address=`: one task per run, on a fake Ray and on a local Ray."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COPY = Placer("copy", 2.0, command="cp {design}/initial.plc placement.plc")
 
 
 class StandIn:
-    """Runs a task as its results are taken, copied as between machines; or one that never `begins`, or never `ends`."""
+    """Runs a task when its results are fetched, copied as between machines; a task may never begin or never end."""
 
     def __init__(self, *, begins: bool = True, ends: bool = True) -> None:
         self.begins, self.ends, self.cancelled = begins, ends, 0
@@ -120,7 +120,7 @@ def test_a_run_that_the_cluster_does_not_start_ends_with_what_it_has(
 
 
 def test_a_run_that_waits_for_others_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time counts from when the last run of this command ended, or from when this one was given."""
+    """The time counts from the end of this command's last run, or from the submission of this one."""
     now = [100.0]
     monkeypatch.setattr(runs_on_ray, "time", SimpleNamespace(monotonic=lambda: now[0]))
     processors = runs_on_ray._Processors()

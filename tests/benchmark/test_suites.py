@@ -115,7 +115,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="toy6: kind 'other' must be one of built_in, clustered, public"):
         read_suite(str(path))
     path.write_text("{}")
-    with pytest.raises(DesignError, match="is no suite: 'designs'"):
+    with pytest.raises(DesignError, match="is not a suite file: 'designs'"):
         read_suite(str(path))
     with pytest.raises(DesignError, match="is neither one of public, smoke, synthetic nor a file"):
         read_suite("other")

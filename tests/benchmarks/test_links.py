@@ -1,4 +1,4 @@
-"""The benchmarks' network of namespaces: made, limited, and taken down whatever happens."""
+"""The benchmarks' network of namespaces: created, limited, and always removed."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ bench_shards, scale_model, simulated = map(importlib.import_module, ("bench_shar
 
 
 def _caches(goodput: float) -> dict:
-    """What bench_caches.py would write if the model were true."""
+    """Returns what bench_caches.py would write if the model were exact."""
     options = {"readers": 8, "megabytes": 4.0, "megabits": 50.0, "caches": 2, "fan_out": 2, "period": 3.0, "reads": 2}
     costs = TransferCosts(read_goodput=goodput)
     found: dict = {"options": options}

@@ -1,4 +1,4 @@
-"""Simulated writers and readers against what can be computed by hand."""
+"""Simulated writers and readers compared with results computed by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_writers_of_a_process_keep_each_other_awake() -> None:
 
 
 def test_a_saturated_shard_makes_each_writer_wait_for_all_others() -> None:
-    """Closed queue: 64 writers, each write takes the link 1 s, and 20 s to be made: 64 · 1 s - 20 s."""
+    """Closed queue: 64 writers; each write occupies the link for 1 s after 20 s of preparation: 64 · 1 s - 20 s."""
     pace = Pace(writers=64, shards=1, megabytes=1.0, megabits=8.0, making=20.0)
     assert simulate_writes(pace, TransferCosts(), seconds=4000).mean() == pytest.approx(44.0, rel=0.02)
     alone = simulate_writes(

@@ -1,4 +1,4 @@
-"""The discrete-event model against what can be computed by hand, and the planning command."""
+"""The discrete-event model compared with results computed by hand, and the planning command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARED = TransferCosts(write_chunks=10)  # episodes share a link
 
 
 def _ends(link: SharedLink | QueuedLink, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
-    """When transfers, (begin, megabytes), end."""
+    """Returns the end times of transfers (begin, megabytes)."""
     ends = [0.0] * len(transfers)
 
     def one(number: int, begin: float, megabytes: float) -> Process:

@@ -1,4 +1,4 @@
-"""A constrained design from its folder through every command: nothing that comes out breaks a constraint."""
+"""A constrained design passes from its folder through every command: no result violates a constraint."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.support.constrained_designs import constrained
 
 
 def constrained_design() -> Design:
-    """Twelve macros with constraints of each kind, two of them in orientations that they may not have."""
+    """Twelve macros with constraints of each kind, two of them in forbidden orientations."""
     design = clustered(seed=5, hard=12, soft=40, ports=20, name="chip")
     canvas, netlist = design.canvas, design.netlist
-    # with room to spare, so that a policy that has learned nothing places all macros now and then
+    # with ample whitespace, so that an untrained policy sometimes places all macros
     canvas = dataclasses.replace(
         canvas, width=1.6 * canvas.width, height=1.6 * canvas.height, columns=2 * canvas.columns, rows=2 * canvas.rows
     )
@@ -135,7 +135,7 @@ def test_what_fixed_macros_break_is_told(
 
 
 def test_a_partial_placement_is_that_of_the_finished_one(folder: Path) -> None:
-    env = PlacementEnv(load(folder))  # two macros may not stand as they do: they are turned
+    env = PlacementEnv(load(folder))  # two macros are in forbidden orientations and are turned
     design = env.design
     _, info = env.reset(seed=1)
     partial, done = [], False

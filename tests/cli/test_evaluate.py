@@ -37,7 +37,7 @@ def run(*arguments: str, folder: Path, command: str = "evaluate") -> subprocess.
 
 
 def run_alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own."""
+    """Runs the command in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
     command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
@@ -91,7 +91,6 @@ def test_files_are_written_where_asked(tmp_path):
     result = run("design=toy6", "plots=true", "out=here", "soft_placer=force_directed", "json=true", folder=tmp_path)
     values = last_json(result)
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [
-        "episode.gif",
         "macros.csv",
         "maps.png",
         "metrics.json",

@@ -1,4 +1,6 @@
-"""`import` and `export` as commands: folders whole or not at all, refusals in one line, and the way back."""
+"""`import` and `export` as commands: folders are written whole or not at all, rejections take one line, round trips
+work.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def folder(chip: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chip, imported."""
+    """Returns the folder of the imported chip."""
     out = tmp_path_factory.mktemp("designs") / "chip"
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--clusters", 10) == 0
     return out
@@ -61,7 +63,7 @@ def run(*words: object) -> int:
 
 
 def placed(folder: Path, path: Path) -> Path:
-    """A placement of the design with its macros in a row, as a `.plc` file."""
+    """Writes a placement of the design with its macros in a row as a `.plc` file."""
     design = load(folder)
     macros = design.netlist.hard
     x = np.cumsum(design.netlist.width[macros]) - design.netlist.width[macros] / 2
@@ -175,7 +177,7 @@ def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, mo
     ],
 )
 def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path, monkeypatch, capsys) -> None:
-    """Before anything is read: there is no a.lef."""
+    """Rejected before anything is read: there is no a.lef."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
     assert run("import", *words) == 2
@@ -194,7 +196,7 @@ def test_a_setting_behind_a_list_is_a_setting() -> None:
 
 
 def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
-    """The folder `mem/` is a part of the cells' names, too."""
+    """The folder `mem/` is also a part of the cells' names."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mem").mkdir()
     nodes = [f"mem/u{number} 2 10" for number in range(20)]
@@ -207,11 +209,11 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
     notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
-    assert "d.wts: 1 weights are not of nets: they are passed over" in notices
+    assert "d.wts: 1 weights are not for nets: they are skipped" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
-    """A file may be a pipe, or change meanwhile: what is kept is what was read."""
+    """A file may be a pipe, or change meanwhile: the stored content is the one that was read."""
     opened: list[str] = []
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
@@ -286,7 +288,7 @@ sys.exit(main())
 
 @pytest.mark.slow
 def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
-    """The partitioner itself hears no Ctrl-C: it runs in a process that is ended."""
+    """The partitioner ignores Ctrl-C: it runs in a process that is ended."""
     lef, chip = write_chip(tmp_path / "made", Options(cells=30_000, macros=6, ports=12))
     words = [
         "-u",
@@ -347,7 +349,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
 
 
 def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Imported, searched, checked with all cells, handed back, and read again."""
+    """Imports, searches, evaluates fully, exports, and reads again."""
     array_flat(tmp_path)
     out, files = tmp_path / "design", ("--lef", tmp_path / "banks.lef", "--def", tmp_path / "banks.def")
     assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--clusters", 2) == 0
@@ -390,10 +392,10 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{folder}", "--out", "x"], "the macros of chip have no locations yet"),
+        (["{folder}", "--out", "x"], "the macros of chip are unplaced"),
         (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
-        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: exists"),
+        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: already exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
         (["toy6", "--format", "openroad", "--out", "x"], "has no flat netlist (flat.npz)"),
@@ -439,7 +441,7 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
     assert "places no standard cells: soft macros are placed by analytic" in told.err
     assert "soft macros: placed by analytic" in told.out
     wirelengths = []
-    for file in ("placed.def.gz", plc):  # of the same macros
+    for file in ("placed.def.gz", plc):  # both place the same macros
         assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
         told = capsys.readouterr().out
         assert "soft macros: placed by analytic" in told
@@ -457,7 +459,7 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
 
 def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
     assert run("search", f"design={folder}", "method=refine", "moves=2000", f"out={tmp_path / 'found'}") == 0
-    assert "the macros of chip have no locations: the search begins with its own" in capsys.readouterr().out
+    assert "the macros of chip are unplaced: the search uses its own" in capsys.readouterr().out
     assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
 
 
@@ -481,7 +483,7 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
 def test_published_placements_come_back_bit_for_bit(
     tmp_path: Path, real: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through the canvas's coordinates and back, by the commands; cells, which have no part in it, in any clusters."""
+    """Round trip through the canvas coordinates by the commands; cells, which do not matter, are in any clusters."""
     monkeypatch.setattr(cluster, "partition", lambda *_, fixed, parts, **__: _even(fixed, parts))
     netlist, floorplan = real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
     design = tmp_path / "ariane"

@@ -1,4 +1,4 @@
-"""`macro-placement`: its list of commands, their help, their settings, and how mistakes end."""
+"""`macro-placement`: its list of commands, their help, their settings, and error messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_version_is_the_packages_and_the_citations(capsys):
     ],
 )
 def test_a_reader_that_leaves_early_is_no_error(words, buffered):
-    """`macro-placement --help | head -1`, at its worst: the reader is gone before anything is written."""
+    """The worst case of `macro-placement --help | head -1`: the reader closes before anything is written."""
     reads, writes = os.pipe()
     os.close(reads)
     options = [] if buffered else ["-u"]
@@ -143,14 +143,16 @@ def test_arguments_of_train_as_hydra_takes_them():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "there is no command 'fly'; there are train, evaluate"),
+        (["fly"], "there is no command 'fly'; the commands are train, evaluate"),
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
-        (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
+        (
+            ["legalise", "design=toy6", "blockages=[[0,0,5]]"],
+            "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, bottom",
+        ),
         (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
         (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),
-        (["describe", "toy6", "--plot", "x.doc"], "plot=x.doc: must end in one of ."),
         (["search", "design=toy6", "env.cost=proxy"], "there is no setting 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),

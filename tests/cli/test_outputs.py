@@ -1,5 +1,6 @@
-"""Where commands write is looked at before they begin: designs are not replaced unasked, and what cannot be written is
-refused in words."""
+"""Output paths are checked first: designs are not replaced without --force, and unwritable paths are rejected with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def not_called(*arguments: object, **settings: object) -> None:
 
 @pytest.mark.parametrize("words", MAKERS, ids=" ".join)
 def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, monkeypatch, capsys):
-    """What is left of an older design would be read as part of the new one."""
+    """Files of an older design would be read as part of the new one."""
     for name in ("clustered", "planted", "flat_on_floorplan"):
         monkeypatch.setattr(netlists, name, not_called)
     out = tmp_path / "chip"
@@ -72,10 +73,10 @@ def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
 
 @pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank", 1)])
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
-    """Not even those that count where nothing is said."""
+    """Not even with the default values."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2
     told = capsys.readouterr().err
-    assert "varied=true: draws these itself with the seed" in told and f"{key}={value}" in told
+    assert "varied=true: draws these settings from the seed" in told and f"{key}={value}" in told
     assert not (tmp_path / "chip").exists()
 
 
@@ -102,9 +103,9 @@ FOLDERS = (
 @pytest.mark.parametrize(
     ("out", "reason"),
     [
-        ("/proc/none/x", "/proc takes no files (No such file or directory)"),
-        ("file", "file is a file, where a folder is to be"),
-        ("file/x", "/file is a file, where a folder is to be"),
+        ("/proc/none/x", "/proc is not writable (No such file or directory)"),
+        ("file", "file is a file, but must be a folder"),
+        ("file/x", "/file is a file, but must be a folder"),
     ],
 )
 def test_folders_that_cannot_be_written_are_refused_first(words, out, reason, tmp_path, monkeypatch, capsys):
@@ -122,14 +123,14 @@ def test_the_folder_that_results_go_to_by_default_is_looked_at_too(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").write_text("of the user")
     assert main(["search", "design=toy6", "time=600"]) == 2
-    assert "out=runs: cannot be written: runs is a file, where a folder is to be" in capsys.readouterr().err
+    assert "out=runs: cannot be written: runs is a file, but must be a folder" in capsys.readouterr().err
     assert main(["evaluate", "design=toy6"]) == 0  # writes nothing
 
 
 def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
     assert main(["train", "preset=test", "run_dir=/proc/none/x"]) == 2
     told = capsys.readouterr().err
-    assert "run_dir=/proc/none/x: cannot be written: /proc takes no files" in told and told.count("\n") == 1
+    assert "run_dir=/proc/none/x: cannot be written: /proc is not writable" in told and told.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -140,9 +141,9 @@ def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
     ("file", "reason"),
     [
         ("none/x.png", "there is no folder none"),
-        ("/proc/x.png", "/proc takes no files (No such file or directory)"),
-        ("folder", "a folder is there, where a file is to be"),
-        ("file/x.png", "file is a file, where a folder is to be"),
+        ("/proc/x.png", "/proc is not writable (No such file or directory)"),
+        ("folder", "is a folder, but must be a file"),
+        ("file/x.png", "file is a file, but must be a folder"),
     ],
 )
 def test_files_that_cannot_be_written_are_refused_first(words, key, file, reason, tmp_path, monkeypatch, capsys):

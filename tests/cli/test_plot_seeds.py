@@ -1,4 +1,4 @@
-"""The example that draws a sweep's curves over seeds."""
+"""The example that plots a sweep's curves over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example that draws a sweep, from the rows that a sweep leaves."""
+"""The example that plots a sweep, from the rows of the sweep."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_rows_come_from_the_metrics_of_each_run(tmp_path):
 
 
 def test_a_job_runs_where_the_sweep_was_started(tmp_path, monkeypatch):
-    """Ray's processes on a cluster are in folders of their own."""
+    """Ray's processes on a cluster run in their own folders."""
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     for folder in (home, elsewhere):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""A sweep with Hydra's Ray launcher: each job is its own process and folder; the same command goes on after Ctrl-C."""
+"""A sweep with Hydra's Ray launcher: each job has its own process and folder; the same command resumes after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMAND = [
 
 
 def _start(folder: Path, said: Path) -> subprocess.Popen[bytes]:
-    """The sweep's command, in a process group of its own, as a shell starts it."""
+    """Starts the sweep's command in its own process group, as a shell does."""
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in (str(ROOT), *sys.path) if path)}
     variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
     variables |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
@@ -39,7 +39,7 @@ def _start(folder: Path, said: Path) -> subprocess.Popen[bytes]:
 
 
 def _jobs(folder: Path) -> dict[int, list[str]]:
-    """Command of each job's process, by its number."""
+    """Returns the command of each job's process, by its number."""
     found = {}
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = process.info["cmdline"] or []
@@ -49,7 +49,7 @@ def _jobs(folder: Path) -> dict[int, list[str]]:
 
 
 def _iterations(folder: Path) -> dict[str, list[int]]:
-    """Those in each run folder's metrics."""
+    """Returns the iterations in each run folder's metrics."""
     found = {}
     for path in folder.glob("runs/toy6/*/metrics.csv"):
         with path.open(newline="") as stream:

@@ -1,4 +1,6 @@
-"""`train.py` as a person runs it: it trains, tells where everything is, resumes, sweeps, and refuses mistakes."""
+"""`train.py` from the user's perspective: it trains, reports its output files, resumes, sweeps, and rejects
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def train(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Python with `words`, in a process of its own."""
+    """Runs Python with `words` in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
     command = [sys.executable, *words]
@@ -48,7 +50,7 @@ runpy.run_path({str(ROOT / "train.py")!r}, run_name="__main__")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The folder in which `train.py` ran in a process of its own, which had no Reverb; and what it told."""
+    """Returns the folder in which `train.py` ran in a process without Reverb, and its output."""
     folder = tmp_path_factory.mktemp("trained")
     return folder, alone("-c", WITHOUT_REVERB, folder=folder)
 
@@ -88,7 +90,7 @@ def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
 
 
 def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
-    """Here eight virtual ones."""
+    """Eight virtual devices here."""
     small = ("runtime.envs_per_actor=4", "ppo.iterations=1", "runtime.evaluate_every=0")
     command = ("preset=test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
     result = train(*command, folder=tmp_path)
@@ -99,7 +101,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
     sweep = ("-m", "preset=test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
-    result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write where its process does
+    result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write to the working directory
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
     assert len(rows(folder)) == 1

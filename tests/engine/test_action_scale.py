@@ -1,4 +1,4 @@
-"""A grid of actions finer than the gcells: episodes as on a finer canvas, costs as on the design's own."""
+"""An action grid finer than the gcells: episodes as on a finer canvas, costs as on the design's own."""
 
 from __future__ import annotations
 

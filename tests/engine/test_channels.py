@@ -1,4 +1,4 @@
-"""The channel rule in the counts, masks, moves and the legaliser, against a slow oracle."""
+"""The channel rule in the counts, masks, moves and the legaliser, compared with a slow oracle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_channels(
 
 
 def random_macros(seed: int, *, count: int = 7, fixed: int = 1, cells: int = 10) -> Design:
-    """Macros of whole even sides on a canvas of 120 × 120 µm; the first `fixed` ones in corners."""
+    """Returns macros of whole even sides on a canvas of 120 × 120 µm; the first `fixed` ones are in corners."""
     generator = np.random.default_rng(seed)
     sides = 2.0 * generator.integers(8, 17, (count, 2))
     nodes = [Node("port", NodeKind.PORT, 0.0, 60.0)]
@@ -62,12 +62,12 @@ def shuffled(design: Design, generator: np.random.Generator, *, step: float = 1.
 
 
 def sides(seed: int) -> float | tuple[float, ...]:
-    """A halo (µm), of some seeds with four different sides."""
+    """Returns a halo (µm), for some seeds with four different sides."""
     return (float(seed % 3), 0.0, 0.5, 2.0) if seed % 4 == 3 else float(seed % 3)
 
 
 def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, float] = CHANNEL) -> Design:
-    """Macros of 20 × 20 µm, `gap` µm apart, the right one raised, both far from the edges."""
+    """Returns macros of 20 × 20 µm, `gap` µm apart, the right one raised, both far from the edges."""
     nodes = [
         Node("port", NodeKind.PORT, 0.0, 0.0),
         Node("a", NodeKind.HARD, 40.0, 40.0, 20.0, 20.0),
@@ -86,7 +86,7 @@ def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, flo
         (12.0, 0.0, 0.0, False),  # a channel
         (5.0, 19.9, 0.0, True),  # they still face each other
         (5.0, 20.0, 0.0, False),
-        (4.0, 0.0, 2.0, False),  # as near as their halos let them
+        (4.0, 0.0, 2.0, False),  # as close as their halos allow
         (4.1, 0.0, 2.0, True),
         (13.0, 0.0, 7.0, False),  # too close for the halos, which is another rule
     ],
@@ -178,7 +178,7 @@ def test_an_episode_keeps_the_rule_and_the_mask_offers_all_that_does(seed: int, 
 
 
 def only(design: Design, placement: Placement, macros: np.ndarray) -> tuple[Design, Placement]:
-    """The design with these macros and the port alone, and their placement."""
+    """Returns the design with only these macros and the port, and their placement."""
     names = [design.netlist.names[node] for node in macros.tolist()]
     width, height = design.netlist.width, design.netlist.height
     nodes = [Node("port", NodeKind.PORT, 0.0, 60.0)]
@@ -193,7 +193,7 @@ def only(design: Design, placement: Placement, macros: np.ndarray) -> tuple[Desi
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_place_is_nearer(seed: int) -> None:
-    """Whole numbers, so that a nearest place is among all whole places."""
+    """Coordinates are integers, so a nearest position is among all integer ones."""
     generator = np.random.default_rng(seed)
     count = int(generator.integers(1, 7))
     at = generator.integers(0, 60, (2, count)).astype(float)

@@ -1,4 +1,4 @@
-"""The chip cost: against the slow oracle, incrementally exact, and what it is for."""
+"""The chip cost: equal to the slow oracle, incrementally exact, and fit for its purpose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHIP = CostWeights(1.0, 0.7, 0.3, "chip")
 
 
 def _with_room_kept(design_seed: int, pdn_channel: float | None, halo: float) -> Design:
-    """A random design whose hard macros have halos, some twice as wide across, and pdn_channel."""
+    """Returns a random design whose hard macros have halos, some twice as wide across, and a pdn_channel."""
     design = random_design(design_seed)
     halos = np.zeros((design.netlist.num_nodes, 2))
     halos[design.netlist.hard] = halo
@@ -34,7 +34,7 @@ def _with_room_kept(design_seed: int, pdn_channel: float | None, halo: float) ->
 
 
 KEPT = {"pdn_channel": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2, 30.0))}
-"""The widest halos leave the whole canvas too little room."""
+"""The widest halos leave the whole canvas too little whitespace."""
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -93,7 +93,7 @@ def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int, pdn_channel
 
 
 def _stack(distance: float) -> Design:
-    """Two clusters whose cells fill a gcell each, `distance` µm apart in x, joined by a net."""
+    """Returns two clusters whose cells fill a gcell each, `distance` µm apart in x, connected by a net."""
     side = math.sqrt(200.0)  # at half utilisation
     nodes = [
         Node("a", NodeKind.SOFT, 15.0, 15.0, side, side),
@@ -113,7 +113,7 @@ def test_clusters_upon_each_other_cost_the_way_apart() -> None:
     ("pdn_channel", "halo", "free"), [(0.0, 0.0, 10.0), (3.0, 0.0, 7.0), (3.0, 4.0, 6.0), (0.0, 4.0, 6.0)]
 )
 def test_cells_keep_clear_of_macros(pdn_channel: float, halo: float, free: float) -> None:
-    """A cluster fills a gcell beside a macro; of its area what stands nearer to the macro than it may must go."""
+    """A cluster fills a gcell next to a macro; its area within the clearance of the macro must move."""
     side = math.sqrt(200.0)  # at half utilisation
     nodes = [
         Node("m", NodeKind.HARD, 5.0, 20.0, 10.0, 40.0),
@@ -131,13 +131,13 @@ def test_cells_keep_clear_of_macros(pdn_channel: float, halo: float, free: float
 
 @pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
 def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: int, beyond: float) -> None:
-    """Clusters fill so many of the 32 gcells beside a macro, one each: none is overfull, that block is too dense."""
+    """Clusters fill this many of the 32 gcells beside a macro, one each: none overflows, but the block is too dense."""
     # So many gcells of 100 µm² leave the block of 80 µm, and no larger one.
     assert _density_of_a_crowd(clusters, 16) == pytest.approx(beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 320.0)
 
 
 def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
-    """The same block is the canvas: what it lacks at the flow's density can go nowhere."""
+    """The block is the whole canvas: its overflow at the flow's density cannot move anywhere."""
     lacked = 24 / 0.7 - 32
     assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
     # Two such blocks beside each other, none in the other half: a crowd in each, and nothing that the canvas lacks.
@@ -149,7 +149,7 @@ def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
 
 
 def _density_of_a_crowd(clusters: int, gcells: int, blocks: int = 1) -> float:
-    """Of clusters that fill a gcell each, in the right half of so many blocks of 8 × 8; a macro is in the left half.
+    """Returns the density cost of clusters, a gcell each, in the right half of 8 × 8 blocks; a macro is in the left.
 
     Blocks are in the lower left corner of a canvas of `gcells` × `gcells`, beside each other, then above.
     """

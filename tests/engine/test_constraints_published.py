@@ -1,4 +1,4 @@
-"""Published placements, which other tools made with halos of 5 µm, keep to the constraints of their own DEF files."""
+"""Published placements, made by other tools with halos of 5 µm, meet the constraints of their own DEF files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints in the mask, the state and the counts, against a slow oracle."""
+"""Constraints in the mask, the state and the counts, compared with a slow oracle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def node_of(design: Design, name: str) -> int:
 
 
 def so_far(design: Design, state: PlacementState, centre: tuple[float, float]) -> tuple[Placement, list[int]]:
-    """The macros placed so far and the current one at a centre; and the hard macros that stand, that one left out."""
+    """Returns the macros placed so far and the current one at a centre; and the placed hard macros without that one."""
     order, centres = design.placing_order, state.centres()
     placed = design.initial.moved(order[: state.step], centres[:, 0], centres[:, 1])
     current = order[state.step]
@@ -201,7 +201,7 @@ def test_refusals_tell_halos_as_macros_are_turned() -> None:
 
 
 def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
-    """Two macros 10 µm wide on gcells of 10 µm; a pitch of 7 µm brings some gcells nearer to each other than others."""
+    """Two macros 10 µm wide on gcells of 10 µm; a pitch of 7 µm brings some gcells closer together than others."""
     nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
     nodes += [Node(name, NodeKind.HARD, 20.0, 20.0, 10.0, 10.0) for name in ("a", "b")]
     plain = build("chip", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("a", 0, 0)])])
@@ -236,7 +236,7 @@ def test_corners_are_snapped_below_the_gcells_centre() -> None:
     state.place(1, 2)  # large, 20 µm wide, centred at 25: its corner at 15 comes to 1 + 14
     assert state.centres().tolist() == [[25.0, 15.0]]
     state.undo()
-    state.place(1, 3)  # its corner at 25 comes to 22
+    state.place(1, 3)  # its corner at 25 snaps to 22
     assert state.centres().tolist() == [[32.0, 15.0]]
 
 
@@ -251,7 +251,7 @@ def test_snapshots_of_other_constraints_are_refused() -> None:
 
 
 def spaced(spacing: float) -> Design:
-    """Four macros on 120 × 120 µm around a fixed one, with a spacing."""
+    """Returns four macros on 120 × 120 µm around a fixed one, with a spacing."""
     macros = [Node(f"m{number}", NodeKind.HARD, 20.0, 20.0, 14.0 + number, 23.0) for number in range(4)]
     fixed = Node("f", NodeKind.HARD, 63.0, 58.5, 11.0, 17.0, fixed=True)
     nodes = [Node("p", NodeKind.PORT, 0.0, 12.0), *macros, fixed]
@@ -262,7 +262,7 @@ def spaced(spacing: float) -> Design:
 @pytest.mark.parametrize("off_grid", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_episode_keeps_the_designs_spacing(seed: int, off_grid: bool) -> None:
-    """Also from a fixed macro; on gcells' centres the mask offers all that does."""
+    """This includes fixed macros; on gcell centres the mask offers all such positions."""
     design = spaced(3.0)
     state = PlacementState(dataclasses.replace(design, off_grid=off_grid))
     generator, kept_off = np.random.default_rng(seed), 0
@@ -291,7 +291,7 @@ def test_an_episode_keeps_the_designs_spacing(seed: int, off_grid: bool) -> None
 
 @pytest.mark.parametrize("off_grid", [False, True])
 def test_a_fixed_macro_leaves_a_place_without_the_spacing(off_grid: bool) -> None:
-    """Strips of 15 µm around the fixed macro hold one of 12 µm, and none 4 µm from it."""
+    """Strips of 15 µm around the fixed macro fit a macro of 12 µm, but not 4 µm away from it."""
     nodes = [
         Node("fixed", NodeKind.HARD, 20.0, 20.0, 10.0, 10.0, fixed=True),
         Node("m", NodeKind.HARD, 7.0, 7.0, 12.0, 12.0),

@@ -1,4 +1,4 @@
-"""The incremental cost: equal to the full evaluation, bit for bit, after any moves, undos and commits."""
+"""The incremental cost is bit-identical to the full evaluation after any moves, undos and commits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def assert_exact(cost: IncrementalCost, design: Design, costs: Costs) -> None:
 
 
 def random_step(cost: IncrementalCost, design: Design, generator: np.random.Generator) -> Costs:
-    """One random move, swap or turn; half of the moves to the middle of a gcell, some of them nowhere."""
+    """Makes one random move, swap or turn; half of the moves go to the middle of a gcell, some to the old position."""
     canvas = design.canvas
     hard = movable(design, NodeKind.HARD)
     macros = movable(design, NodeKind.HARD, NodeKind.SOFT)

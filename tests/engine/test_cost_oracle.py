@@ -1,4 +1,4 @@
-"""Random designs and placements: the engine's cost and maps against the slow oracle."""
+"""Random designs and placements: the engine's cost and maps compared with the slow oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of the cost by numbers worked out by hand, on grids of 10 µm gcells.
+"""Each rule of the cost with numbers computed by hand, on grids of 10 µm gcells.
 
 `square_canvas`: a gcell holds 20 horizontal and 40 vertical tracks; a hard macro that covers a gcell's whole side
 blocks half of them. Maps are compared as {(row, column): tracks}, zeros left out.
@@ -18,21 +18,21 @@ HORIZONTAL, VERTICAL = 20.0, 40.0  # tracks of a gcell
 
 
 def net_design(cells: list[tuple[int, int]], weight: float = 1.0, canvas: Canvas | None = None) -> Design:
-    """One net through the middles of the cells (column, row), the first its driver."""
+    """Returns one net through the middles of the cells (column, row), the first its driver."""
     nodes = [Node(f"cell_{i}", NodeKind.CELL, 10 * x + 5, 10 * y + 5) for i, (x, y) in enumerate(cells)]
     net = Net([(node.name, 0, 0) for node in nodes], weight)
     return build("net", canvas or square_canvas(), nodes, [net])
 
 
 def macro_design(left: float, bottom: float, right: float, top: float, kind: NodeKind = NodeKind.HARD) -> Design:
-    """One macro, given by its sides, and no net."""
+    """Returns one macro, given by its sides, and no net."""
     name = "Grp_0" if kind == NodeKind.SOFT else "macro"
     middle = ((left + right) / 2, (bottom + top) / 2)
     return build("macro", square_canvas(), [Node(name, kind, *middle, right - left, top - bottom)], [])
 
 
 def tracks(maps: CostMaps) -> tuple[dict, dict]:
-    """Used tracks of the horizontal and the vertical map, where there are any."""
+    """Returns the used tracks of the horizontal and the vertical map, if any."""
     return tuple(  # type: ignore[return-value]
         {
             (int(row), int(column)): float(values[row, column] * capacity)

@@ -1,4 +1,4 @@
-"""A cost term of one's own, compiled as its page says and given to the pool, beside the same term in Python."""
+"""A user-defined cost term, compiled as its page says and passed to the pool, compared with the same term in Python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def edge_distance(design: Design, placement: Placement) -> float:
-    """The example's term, as its comment says it."""
+    """The example's term, as its comment defines it."""
     canvas, hard = design.canvas, design.netlist.hard
     width, height = (side[hard] for side in design.netlist.sides(placement.orientation))
     x, y = placement.x[hard], placement.y[hard]
@@ -47,7 +47,7 @@ def edge_distance(design: Design, placement: Placement) -> float:
 
 
 def last_step(design: Design, config: EnvConfig) -> tuple[np.ndarray, np.ndarray, list[Placement]]:
-    """Rewards and proxy costs of random episodes' ends, and their placements."""
+    """Returns rewards and costs at the ends of random episodes, and their placements."""
     with make_pool(design, 5, config=config, num_threads=2, seed=3) as pool:
         pool.reset()
         terminated = np.zeros(5, bool)

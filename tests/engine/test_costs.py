@@ -1,4 +1,4 @@
-"""The typed face of the cost: what it takes, what it refuses, and the legality rule."""
+"""The typed interface of the cost: accepted and rejected arguments, and the legality rule."""
 
 from __future__ import annotations
 

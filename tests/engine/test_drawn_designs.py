@@ -1,4 +1,4 @@
-"""A pool that draws its designs: which environment plays which, whatever the threads, and what goes wrong."""
+"""A pool that draws its designs: which environment plays which, independent of the threads, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BOUNDS = DesignBounds(rows=9, columns=9, macros=12, nodes=60)
 
 @dataclasses.dataclass
 class Numbered:
-    """Design n is `random_design(n)`; what was made is noted, and number `broken` cannot be."""
+    """Design n is `random_design(n)`; made designs are recorded, and number `broken` fails."""
 
     count: int | None = None
     episodes_per_design: int = 1
@@ -48,7 +48,7 @@ def first_legal(observation: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def episodes(pool, count: int) -> list[list[tuple[int, float]]]:
-    """The design and the reward of the first `count` episodes of each environment."""
+    """Returns the design and the reward of the first `count` episodes of each environment."""
     found: list[list[tuple[int, float]]] = [[] for _ in range(pool.num_envs)]
     pool.async_reset()
     while min(map(len, found)) < count:
@@ -61,7 +61,7 @@ def episodes(pool, count: int) -> list[list[tuple[int, float]]]:
 
 @pytest.fixture(scope="module")
 def expected() -> list[float]:
-    """The reward of each design's episode of first legal gcells, played by a pool of that design alone."""
+    """Returns the reward of each design's episode of first legal gcells, played by a pool of that design alone."""
     rewards = []
     for number in range(12):
         with make_pool(Numbered()[number], 1, config=NONE, num_threads=1) as pool:
@@ -105,7 +105,7 @@ def test_no_more_is_made_than_one_design_ahead() -> None:
 
 
 def test_a_placement_is_of_the_design_that_ended() -> None:
-    """Also after the environment has gone on to its next design."""
+    """Also after the environment has continued with its next design."""
     with make_pool(Numbered(), 1, config=NONE, num_threads=1) as pool:
         observation, terminated = pool.reset()[0], [False]
         while not terminated[0]:

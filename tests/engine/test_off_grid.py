@@ -1,4 +1,4 @@
-"""Macros off the grid: where in its cell an action puts one, against a slow oracle that tries many places."""
+"""Macros off the grid: the position of an action in its cell, compared with a slow oracle that tries many positions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.constrained_designs import randomly_constrained
 from tests.support.designs import Net, Node, build, random_design, square_canvas
 
 FINE = 24
-"""Places tried along each side of a cell."""
+"""Positions tried along each side of a cell."""
 
 
 def playable(seed: int) -> Design | None:
-    """A random design off the grid, with or without constraints and a snapping grid; None where it cannot be played."""
+    """Returns a random design off the grid, with or without constraints and a snapping grid; None if unplayable."""
     generator = np.random.default_rng(seed)
     rows, columns = (int(count) for count in generator.integers(4, 9, 2))
     canvas = square_canvas(columns, rows, overlap_threshold=float(generator.choice([0.0, 0.5])))
@@ -42,7 +42,7 @@ def playable(seed: int) -> Design | None:
 
 
 def tried(design: Design, low: float, size: float, pitch: float, offset: float, own: float) -> np.ndarray:
-    """Centres along a cell's side that the oracle tries: evenly, or on the snapping grid's lines."""
+    """Returns the centres along a cell's side that the oracle tries: evenly spaced, or on the snapping grid's lines."""
     if pitch == 0:
         return low + size * np.linspace(0, 1, FINE)
     first = np.ceil((low - own / 2 - offset) / pitch - 1e-9)
@@ -52,7 +52,7 @@ def tried(design: Design, low: float, size: float, pitch: float, offset: float, 
 
 
 def has_place_by_oracle(design: Design, state: PlacementState, row: int, column: int) -> bool:
-    """Whether any of the tried places in a cell is legal."""
+    """Returns whether any of the tried positions in a cell is legal."""
     canvas, grid = design.action_canvas, design.constraints.grid
     current = int(design.placing_order[state.step])
     width, height = (float(side[current]) for side in design.netlist.sides(design.initial.orientation))
@@ -105,7 +105,7 @@ def test_a_cell_is_open_where_the_oracle_finds_a_place_and_macros_are_put_there(
 
 
 def blocks(*sizes: tuple[float, float], off_grid: bool = True, halo: float = 0.0) -> Design:
-    """Hard macros of these sides, which are placed largest first, on 4 × 4 cells of 10 µm, one port."""
+    """Returns hard macros of these sides, placed largest first, on 4 × 4 cells of 10 µm, one port."""
     nodes = [Node(f"m{number}", NodeKind.HARD, 20.0, 20.0, *size) for number, size in enumerate(sizes)]
     nodes.append(Node("port", NodeKind.PORT, 0.0, 0.0))
     design = build("blocks", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("m0", 0, 0)])])
@@ -172,7 +172,7 @@ def test_what_leaves_a_macro_no_place_is_refused_before_an_episode() -> None:
 
 
 def assert_legal_and_rendered_alike(pool: EnvironmentPool) -> tuple[Placement, list[int]]:
-    """Plays random cells to the end: the placement is legal, the renderer repeats all. Returns it, and the actions."""
+    """Plays random cells to the end; checks the placement's legality and the renderer. Returns it and the actions."""
     seen, actions = [pool.reset()[0]], list[int]()
     is_over = False
     while not is_over:

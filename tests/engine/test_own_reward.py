@@ -1,4 +1,4 @@
-"""A reward of the user's own, by its import path: in pools, in the Gymnasium face and in training."""
+"""A user-defined reward, by its import path: in pools, in the Gymnasium environment and in training."""
 
 from __future__ import annotations
 

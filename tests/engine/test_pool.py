@@ -25,7 +25,7 @@ def designs():
 
 
 def flat(result: Result) -> dict[str, np.ndarray]:
-    """A copy of everything in a result by name."""
+    """Returns a copy of everything in a result by name."""
     observation, reward, terminated, truncated, info = result
     assert not truncated.any()
     arrays = {**observation, "reward": reward, "terminated": terminated, **info}
@@ -33,7 +33,7 @@ def flat(result: Result) -> dict[str, np.ndarray]:
 
 
 def play(pool: EnvironmentPool, calls: int) -> list[dict[str, np.ndarray]]:
-    """All that `calls` calls of random legal actions bring in synchronous mode."""
+    """Returns the results of `calls` calls of random legal actions in synchronous mode."""
     pool.reset(seed=5)
     return [flat(pool.step(pool.sample_actions())) for _ in range(calls)]
 
@@ -46,7 +46,7 @@ def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray], *, bu
 
 
 def episode_of(pool: EnvironmentPool, actions: list[int]) -> list[dict[str, np.ndarray]]:
-    """One environment's results of the given actions, played alone."""
+    """Returns one environment's results of the given actions, played alone."""
     return [flat(pool.step(np.array([action], np.int32))) for action in actions]
 
 
@@ -149,7 +149,7 @@ def test_the_reward_is_minus_the_exact_cost_of_the_placement(threads: int) -> No
 
 
 def dead_ending() -> Design:
-    """Two macros of which the second finds no room once the first is in the middle."""
+    """Two macros; the second has no legal gcell once the first is in the middle."""
     nodes = [
         Node("port", NodeKind.PORT, 0.0, 5.0),
         Node("wide", NodeKind.HARD, 15.0, 15.0, 20.0, 12.0),
@@ -276,7 +276,7 @@ def test_a_snapshot_of_a_finished_episode_holds_its_placement() -> None:
 
 
 def test_the_snapshot_format_stays_as_it_is() -> None:
-    """Version 1, byte by byte as placement/engine/native/env/snapshot.hpp says, of an episode's second step."""
+    """Version 1, byte by byte as placement/engine/native/env/snapshot.hpp defines it, of an episode's second step."""
     with make_pool(four_macros(), 1, num_threads=1, seed=9) as pool:
         pool.reset()
         pool.step(np.array([12], np.int32))
@@ -339,7 +339,7 @@ def test_batches_that_nobody_holds_are_used_again_without_a_copy() -> None:
     seed=st.integers(0, 100),
 )
 def test_any_traffic_keeps_every_environment_whole(envs: int, data, threads: int, seed: int) -> None:
-    """Random batch sizes, subsets and resets: each environment's count of steps is what was sent to it."""
+    """Random batch sizes, subsets and resets: each environment's number of steps equals the number sent to it."""
     batch = data.draw(st.integers(1, envs))
     generator = np.random.default_rng(seed)
     with make_pool(designs(), envs, batch_size=batch, num_threads=threads, config=NONE) as pool:

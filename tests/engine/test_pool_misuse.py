@@ -1,4 +1,4 @@
-"""What the pool rejects; after every rejection it continues as if there had been no call."""
+"""Calls that the pool rejects; after every rejection it continues as if there had been no call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def receive_all(pool: EnvironmentPool) -> list[int]:
 
 
 def assert_usable(pool: EnvironmentPool) -> None:
-    """Every environment at rest can be reset, stepped and received."""
+    """Checks that every idle environment can be reset, stepped and received."""
     pool.async_reset()
     assert receive_all(pool) == [0, 1, 2, 3]
     pool.send(pool.sample_actions())
@@ -184,7 +184,7 @@ def test_recv_with_nothing_in_flight(pool) -> None:
 
 
 def slow(seconds: float) -> Callable[[float], float]:
-    """A cost term that takes so long."""
+    """Returns a cost term that takes this many seconds."""
 
     def evaluate(x: float) -> float:
         time.sleep(seconds)
@@ -293,7 +293,7 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         calls.clear()
         pool.send(np.zeros(64, np.int32))
         pool.close()
-        assert len(calls) < 64  # it does not wait for the work that has not begun
+        assert len(calls) < 64  # it does not wait for queued work
         assert set(os.listdir("/proc/self/task")) <= before
     pool = None  # it holds the term, and the term holds it
 
@@ -346,7 +346,7 @@ def test_a_design_that_cannot_be_played_is_named() -> None:
 
 
 def run_python(code: str) -> subprocess.CompletedProcess:
-    """Runs `code` in an interpreter of its own, after a preamble with what it uses."""
+    """Runs `code` in its own interpreter, after a preamble of imports."""
     preamble = """
         import os, signal, sys, threading, time
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background inherits it ignored

@@ -1,4 +1,4 @@
-"""A million steps in pools of random sizes, threads and batches, with resets: nothing is lost, memory stays flat."""
+"""A million steps in pools of random sizes, threads and batches, with resets: nothing is lost, memory is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes played again show what was seen, and those that cannot have been played are refused."""
+"""Replayed episodes reproduce the observations; episodes that cannot have been played are rejected."""
 
 from __future__ import annotations
 

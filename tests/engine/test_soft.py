@@ -1,4 +1,4 @@
-"""The soft-macro placers: inside the canvas, deterministic, hard macros untouched, better than a heap in the middle."""
+"""The soft-macro placers: inside the canvas, deterministic, hard macros untouched, better than a pile in the middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Soft macros stay off placement blockages, whichever placer places them."""
+"""Soft macros avoid placement blockages with every placer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def design() -> Design:
 
 
 def on_them(design: Design, placement: Placement) -> int:
-    """How many centres of soft macros lie on blockages."""
+    """Returns the number of centres of soft macros on blockages."""
     x, y = placement.x[design.netlist.soft, None], placement.y[design.netlist.soft, None]
     left, low, right, high = design.constraints.blockages.T
     return int(((x > left + 1e-6) & (x < right - 1e-6) & (y > low + 1e-6) & (y < high - 1e-6)).any(axis=1).sum())
@@ -25,7 +25,7 @@ def on_them(design: Design, placement: Placement) -> int:
 
 @pytest.mark.parametrize("placer", SOFT_PLACERS)
 def test_no_centre_stays_on_a_blockage(design: Design, placer: str) -> None:
-    """Two that touch: the nearest edge of one may lie within the other."""
+    """Two adjacent blockages: the nearest edge of one may lie within the other."""
     canvas = design.canvas
     boxes = np.array([[0.3, 0.3, 0.5, 0.7], [0.45, 0.4, 0.7, 0.6]]) * canvas.width
     blocked = constrained(design, blockages=boxes)

@@ -1,4 +1,4 @@
-"""The placement state against a slow oracle that follows the definitions word by word, and undo bit by bit."""
+"""The placement state compared with a slow oracle that follows the definitions literally, and undo bit by bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def size_of(design: Design, node: int) -> tuple[float, float]:
 
 
 def standing_nodes(design: Design, state: PlacementState) -> dict[int, tuple[float, float]]:
-    """Centres of ports, cells, fixed nodes and placed macros."""
+    """Returns the centres of ports, cells, fixed nodes and placed macros."""
     netlist, initial = design.netlist, design.initial
     stands = initial.fixed | np.isin(netlist.kind, (NodeKind.PORT, NodeKind.CELL))
     centres = {int(node): (initial.x[node], initial.y[node]) for node in np.flatnonzero(stands)}
@@ -73,7 +73,7 @@ def half_perimeter(points: list[tuple[float, float]]) -> float:
 
 
 def oracle_wire_mask(design: Design, state: PlacementState) -> tuple[np.ndarray, float]:
-    """Added weighted µm [R, C], and the summed weight of the current macro's nets."""
+    """Returns the added weighted µm [R, C], and the summed weight of the current macro's nets."""
     canvas, netlist = design.canvas, design.netlist
     added = np.zeros((canvas.rows, canvas.columns))
     if state.step == len(design.placing_order):
@@ -105,7 +105,7 @@ def pin_position(design: Design, pin: int, centres: dict[int, tuple[float, float
 
 
 def oracle_maps(design: Design, state: PlacementState) -> tuple[np.ndarray, np.ndarray]:
-    """Occupancy (overlaps counted twice) and density [R, C]."""
+    """Returns occupancy (overlaps counted twice) and density [R, C]."""
     canvas = design.canvas
     occupancy, density = np.zeros((2, canvas.rows, canvas.columns))
     for node, (x, y) in standing_nodes(design, state).items():
@@ -157,7 +157,7 @@ def place_somewhere(state: PlacementState, choice: int) -> bool:
 
 
 def playable(seed: int) -> Design | None:
-    """A random design with every feature on a random grid, or None where no macro could be placed on it."""
+    """Returns a random design with every feature on a random grid; None if no macro could be placed on it."""
     generator = np.random.default_rng(seed)
     rows, columns = (int(count) for count in generator.integers(3, 12, 2))
     canvas = square_canvas(columns, rows, overlap_threshold=float(generator.choice([0.0, 0.5])))
@@ -217,7 +217,7 @@ def test_grids_wider_than_a_machine_word(columns: int, rows: int) -> None:
 
 
 def abutting(cell: float) -> Design:
-    """Macros as wide as the gcells' pitch and as high as two, on gcells whose side is no binary fraction."""
+    """Returns macros as wide as the gcells' pitch and twice as high, on gcells whose side is not a binary fraction."""
     nodes = [Node("port", NodeKind.PORT, 0.0, 0.0)]
     nodes += [Node(f"m{index}", NodeKind.HARD, 0.0, 0.0, cell, 2 * cell) for index in range(6)]
     return build("abutting", square_canvas(7, 5, cell=cell), nodes, [Net([("port", 0, 0), ("m0", 0, 0)])])

@@ -1,4 +1,4 @@
-"""How tidy macros are: arrangements counted by hand, slow oracles, and the cost while macros move."""
+"""Tidiness of macros: arrangements counted by hand, slow oracles, and the cost while macros move."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ SIDE, CANVAS, CHANNEL = 20.0, 200.0, 5.0  # µm; the channel is a quarter of the
 
 
 def design_of(corners, *, names=None, pin=(0.0, 0.0), halo=0.0):
-    """Hard macros of 20 × 20 µm with their lower left corners there, each with one pin, on a canvas of 200 × 200 µm."""
+    """Returns hard macros of 20 × 20 µm at these lower left corners, each with one pin, on a canvas of 200 × 200 µm."""
     names = names or [f"{letter}_m" for letter in "abcdefgh"]
     nodes = [
         Node(name, NodeKind.HARD, x + SIDE / 2, y + SIDE / 2, SIDE, SIDE)

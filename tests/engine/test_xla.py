@@ -1,4 +1,4 @@
-"""The pool inside JAX programs gives the trajectories of the NumPy face."""
+"""The pool inside JAX programs produces the trajectories of the NumPy interface."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def designs():
 
 
 def first_legal(mask):
-    """int32 [B]: the first legal gcell of each; 0 where there is none."""
+    """Returns the first legal gcell of each, int32 [B]; 0 if there is none."""
     return jnp.argmax(mask.reshape(mask.shape[0], -1), axis=1).astype(jnp.int32)
 
 
 def looped(pool, callback):
-    """Rewards, maps' sums and steps of CALLS calls inside one compiled loop."""
+    """Returns rewards, maps' sums and steps of CALLS calls inside one compiled loop."""
     handle, _, _, step = pool.xla(callback=callback)
     mask = jnp.asarray(pool.reset()[0]["mask"])
     size = pool.num_envs
@@ -135,7 +135,7 @@ def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
 
 
 def together(kind: str, callback: bool, run):
-    """`run` over the first axis of handles and masks: what `kind` makes of it."""
+    """Maps `run` over the first axis of handles and masks by `kind`."""
     if kind == "vmap":
         return jax.jit(jax.vmap(run))
     if kind == "pmap":
@@ -154,7 +154,7 @@ def together(kind: str, callback: bool, run):
 @pytest.mark.parametrize("callback", CALLBACK)
 @pytest.mark.parametrize("kind", ["vmap", "shard_map", "pmap"])
 def test_one_program_plays_a_pool_on_each_device(kind: str, callback: bool) -> None:
-    """Each pool, of another design, plays what it plays alone."""
+    """Each pool, of another design, plays as it does alone."""
     one, other = (random_design(seed, canvas=square_canvas(9, 7)) for seed in (3, 5))
     steps = max(len(design.placing_order) for design in (one, other))
     with make_pool([one, other], 2, config=NONE, design_of_env=[0, 0], num_threads=1) as first, \
@@ -186,7 +186,7 @@ def test_one_program_plays_a_pool_on_each_device(kind: str, callback: bool) -> N
 @needs_two
 @pytest.mark.parametrize("callback", CALLBACK)
 def test_vmap_over_parts_of_a_pool(callback: bool) -> None:
-    """Rows of environments of one synchronous pool, stepped one row after the other."""
+    """Rows of environments of one synchronous pool, stepped one after the other."""
     with make_pool("toy6", 4, config=NONE, num_threads=1) as pool:
         handle, _, _, step = pool.xla(callback=callback)
         cells = first_legal(jnp.asarray(pool.reset()[0]["mask"]))

@@ -1,4 +1,4 @@
-"""The Gymnasium face: Gymnasium's own checks, determinism, info, errors, and equality with the pool."""
+"""The Gymnasium environment: Gymnasium's own checks, determinism, info, errors, and equality with the pool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def playable(seed: int):
 
 
 def play(env: PlacementEnv, seed: int) -> list:
-    """One episode of sampled actions: everything that came back."""
+    """Plays one episode of sampled actions; returns all results."""
     observation, info = env.reset(seed=seed)
     env.action_space.seed(seed)
     seen: list = [(observation, info)]
@@ -110,7 +110,7 @@ def test_macros_are_turned_as_they_may_be() -> None:
 
 @pytest.mark.parametrize("pitch", [9000.0, 1.1e-4])
 def test_a_growing_placement_is_on_the_engines_grid_lines(pitch: float) -> None:
-    """On a coarse grid macros leave the gcell's column; on a fine one a large canvas is too much for float32."""
+    """On a coarse grid macros leave the gcell's column; on a fine one a large canvas exceeds float32's precision."""
     plain = four_macros()
     large = dataclasses.replace(plain, canvas=dataclasses.replace(plain.canvas, width=40_000.0, height=40_000.0))
     design = constrained(large, grid=SnapGrid(pitch, pitch, 0.3 * pitch, 0.0))
@@ -187,7 +187,7 @@ def test_a_pool_of_padded_designs_equals_single_environments() -> None:
 
 
 def assert_padded(observation: dict, index: int, single: dict) -> None:
-    """One row of a padded batch equals a single environment's observation, and is zero beyond it."""
+    """Checks that one row of a padded batch equals a single environment's observation and is zero beyond it."""
     rows, columns = single["mask"].shape
     for name in ("mask", "maps"):
         array = observation[name][index]
@@ -201,7 +201,7 @@ def assert_padded(observation: dict, index: int, single: dict) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_partial_placements_off_the_grid_are_where_the_engine_put_them(seed: int) -> None:
-    """Where a macro abuts others it is not at its cell's centre; positions before the end are those after it."""
+    """A macro that abuts others is not at its cell's centre; positions during the episode are the final ones."""
     canvas = dataclasses.replace(square_canvas(7, 6), width=83.0)
     env = PlacementEnv(random_design(seed, canvas=canvas), config=EnvConfig(off_grid=True, action_scale=2))
     _, info = env.reset(seed=seed)

@@ -1,4 +1,4 @@
-"""The pool under Stable-Baselines3, whose own checks and learner are used here; skips where it is not installed."""
+"""The pool under Stable-Baselines3, whose own checks and learner are used here; skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def first_legal(masks: np.ndarray) -> np.ndarray:
 
 
 def test_an_episode_is_the_gymnasium_environments(design: Design) -> None:
-    """Step by step the same observation, reward and mask; then the next episode's first observation."""
+    """At each step the same observation, reward and mask; then the next episode's first observation."""
     alone, envs = PlacementEnv(design), PoolVecEnv(make_pool(design, 3, num_threads=1))
     assert is_masking_supported(envs)
     shown, info = alone.reset()

@@ -1,4 +1,4 @@
-"""`search candidates=N`: the flat check chooses among searches."""
+"""`search candidates=N`: the full evaluation chooses among searches."""
 
 from __future__ import annotations
 

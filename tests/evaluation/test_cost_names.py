@@ -1,4 +1,4 @@
-"""What is printed and drawn names the cost that was asked for; a search reads its design once."""
+"""Printed and drawn cost names match the requested cost; a search reads its design once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from placement.report.curves import plot_cost_over_time, plot_side_by_side
 
 
 def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["design=toy6", "flips=true", "plots=false", "animation=false", f"out={tmp_path}"]
+    words = ["design=toy6", "flips=true", "plots=false", f"out={tmp_path}"]
     assert main(["evaluate", *words, "cost=chip"]) == 0
     out = capsys.readouterr().out
     assert "sweeps: chip cost" in out
@@ -76,7 +76,7 @@ def test_a_search_says_that_the_designs_placement_is_not_refined() -> None:
     console = Console(file=io.StringIO(), width=200)
     design, starts, name = searching._starts(SearchConfig(design="toy6"), console)
     assert (design.name, starts, name) == ("toy6", [], "own")
-    assert "method=refine improves the placement of the design" in console.file.getvalue()
+    assert "method=refine improves the design's placement" in console.file.getvalue()
 
 
 def test_a_search_says_that_no_macro_can_move(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`macro-placement dataset`: what it writes, reads back, and is learned from."""
+"""`macro-placement dataset`: written files, reading, and learning from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def example(name: str):
 
 @pytest.fixture(scope="module")
 def played() -> tuple[Design, list]:
-    """A design and three placements of random episodes."""
+    """Returns a design and three placements of random episodes."""
     design = planted(seed=1, block_columns=2, block_rows=2, columns=4, rows=4, multi_pin_nets=2).design
     with make_pool(design, 3, config=ENV, num_threads=1) as pool:
         pool.reset(seed=1)
@@ -57,7 +57,7 @@ def written(played, tmp_path_factory) -> Path:
 
 
 def test_an_imitated_placement_is_the_placement(played, written: Path) -> None:
-    """These come from cells, so the nearest legal cell is their own."""
+    """These placements come from cells, so the nearest legal cell is their own."""
     design, placements = played
     data = read_episodes(written)
     totals = [compute_costs(design, one, weights=ENV.cost.weights()).total for one in placements]
@@ -110,7 +110,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 def test_a_stopped_command_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    """After Ctrl-C in the second of three searches the first one is not repeated, and its placement is the same."""
+    """After Ctrl-C in the second of three searches, the first one is not repeated, and its placement is the same."""
     words = ["dataset", "toy6", "samples=3", "time=0.03", f"out={tmp_path}"]
     own, seeds, stopping = datasets.search, list[int](), [1]
 

@@ -36,12 +36,12 @@ _agent = functools.lru_cache(lambda policy, design: Agent(policy, [load(design)]
 
 @pytest.fixture(autouse=True)
 def compile_once(monkeypatch):
-    """Agents of the same network and design are shared, for each compiles anew."""
+    """Shares agents of the same network and design, because each one compiles anew."""
     monkeypatch.setattr(policies, "Agent", lambda policy, designs: _agent(policy, designs[0].name))
 
 
 def make_run(folder: Path, *designs: str, policy: PolicyConfig = POLICY) -> Path:
-    """A run folder as training on `designs` leaves it, with random parameters for `POLICY`."""
+    """Writes a run folder as training on `designs` does, with random parameters for `POLICY`."""
     folder.mkdir()
     config = TrainConfig(design=designs or ("planted20",), run_dir=str(folder), policy=policy)
     (folder / "config.yaml").write_text(yaml.safe_dump(plain(config)))
@@ -60,7 +60,7 @@ def run_folder(tmp_path_factory) -> Path:
 
 
 def evaluate(run: Path, **settings):
-    """The metrics and what was printed, of the run's policy on a design that it was not trained on."""
+    """Evaluates the run's policy on a design that it was not trained on; returns metrics and output."""
     stream = io.StringIO()
     values = {"design": "toy6", "plots": False, "samples": SAMPLES, "checkpoint": str(run), **settings}
     return evaluate_policy(build(SampleConfig, values), Console(file=stream, width=200)), stream.getvalue()
@@ -90,7 +90,7 @@ def test_pictures_are_drawn(run_folder, tmp_path):
     (run_folder / "metrics.csv").write_text(f"{header}\n1,8,1.5,1.25\n2,16,1.25,1.0\n")
     evaluate(run_folder, plots=True, out=str(tmp_path / "out"))
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"placement.png", "maps.png", "episode.gif", "training.png", "placement.plc"} <= names
+    assert {"placement.png", "maps.png", "training.png", "placement.plc"} <= names
 
 
 def test_the_seed_decides_the_samples(run_folder, tmp_path):

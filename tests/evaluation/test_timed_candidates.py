@@ -18,7 +18,7 @@ from tests.support.small_timing import SDC
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an imported chip whose paths fail."""
+    """Returns the folder of an imported chip whose paths fail."""
     at = tmp_path_factory.mktemp("chip")
     assert imported(at) == 0  # writes the files
     (at / "fast.sdc").write_text(SDC.replace("period 200", "period 60"))
@@ -69,5 +69,7 @@ def test_a_design_without_timing_is_rejected(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_one_candidate_leaves_no_choice() -> None:
-    with pytest.raises(ConfigError, match="candidates=1: must be above 1 with timing, which chooses, as 4"):
+    with pytest.raises(
+        ConfigError, match="candidates=1: must be above 1 with timing, which chooses among candidates, such as 4"
+    ):
         SearchConfig(design="chip", timing=0.07)

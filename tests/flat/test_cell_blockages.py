@@ -18,7 +18,7 @@ BOX = np.array([[10.0, 4.0, 20.0, 14.0]])
 
 
 def flat_with(*blockages: Blockage, rows: int = 20) -> FlatDesign:
-    """A floorplan of 40 × 40 µm with rows of 2 µm."""
+    """Returns a floorplan of 40 × 40 µm with rows of 2 µm."""
     made = flat_on_floorplan("made", FlatOptions(cells=50, macros=1, ports=4), seed=0)
     area = Rectangle(0.0, 0.0, 40.0, 40.0)
     plan = Floorplan(
@@ -41,7 +41,7 @@ def test_hard_ones_routing_and_those_of_components_are_others_matter() -> None:
 
 
 def test_a_partial_blockage_gives_up_whole_rows_evenly() -> None:
-    """Of five rows from 4 to 14 µm, 40% for cells: two remain, the first and the third."""
+    """Five rows from 4 to 14 µm, 40% for cells: two remain, the first and the third."""
     found = blocked(flat_with(Blockage(BOX, density=0.4)))
     assert found == [(10.0, 6.0, 20.0, 8.0), (10.0, 10.0, 20.0, 12.0), (10.0, 12.0, 20.0, 14.0)]
 

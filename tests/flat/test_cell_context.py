@@ -29,7 +29,7 @@ CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
 
 @functools.cache
 def made() -> tuple[FlatDesign, Design, Placement]:
-    """A small flat design, its clustered one with constraints and a fixed macro, and a placement of the latter."""
+    """Returns a small flat design, its clustered one with constraints and a fixed macro, and a placement of it."""
     imported = import_flat(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
     design, hard = imported.design, imported.design.netlist.hard
     fixed = design.initial.fixed.copy()
@@ -46,7 +46,7 @@ def made() -> tuple[FlatDesign, Design, Placement]:
 
 
 def _spread(design: Design) -> Placement:
-    """The macros in the corners, soft macros in the middle."""
+    """Puts the macros in the corners, soft macros in the middle."""
     hard, soft = design.netlist.hard, design.netlist.soft
     width, height = design.canvas.width, design.canvas.height
     x, y = width * np.array([0.2, 0.8, 0.2, 0.8]), height * np.array([0.2, 0.2, 0.8, 0.8])
@@ -55,7 +55,7 @@ def _spread(design: Design) -> Placement:
 
 
 def with_cells() -> Placement:
-    """The flat netlist with the macros as placed, and its cells anywhere."""
+    """Returns the flat netlist's placement with the macros as placed, and its cells anywhere."""
     flat, design, placement = made()
     placed = macros_on_flat(flat, design.netlist, placement)
     cells = np.flatnonzero(flat.netlist.kind == NodeKind.CELL)

@@ -1,4 +1,4 @@
-"""Macros and clusters placed together, clusters alone, and what cannot be placed."""
+"""Macros and clusters placed together, clusters alone, and infeasible designs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_macros_are_placed_apart_and_near_their_nets(clustered: Design) -> None:
 
 
 def length(design: Design, x: np.ndarray, y: np.ndarray) -> float:
-    """Weighted half perimeters by a plain loop, pins as they are in orientation N; µm."""
+    """Returns weighted half perimeters in µm by a plain loop, with pins in orientation N."""
     netlist, total = design.netlist, 0.0
     for net, weight in enumerate(netlist.net_weight):
         pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
@@ -68,7 +68,7 @@ def test_fixed_macros_stay_and_others_keep_clear_of_them(clustered: Design) -> N
 
 
 def test_turned_macros_are_as_wide_as_they_are_high(clustered: Design) -> None:
-    """A design whose macros all lie on their side is one whose macros are drawn so."""
+    """A design whose macros all have orientation E equals one whose macros are defined in that orientation."""
     netlist = clustered.netlist
     hard = netlist.kind == NodeKind.HARD
     turned = dataclasses.replace(

@@ -74,7 +74,7 @@ def test_cells_keep_off_what_the_constraints_say() -> None:
     core = core_of(flat, design)
     assert core.blockages == ((1.0, 2.0, 3.0, 4.0), (10.0, 10.0, 12.0, 13.0))
     halo = np.asarray(core.halo)
-    assert halo[one].tolist() == [0.5, 0.0, 2.0, 1.0]  # each side as the file has it
+    assert halo[one].tolist() == [0.5, 0.0, 2.0, 1.0]  # each side as in the file
     assert halo[other].tolist() == [3.0, 4.0, 3.0, 4.0]
     assert np.delete(halo, [one, other], axis=0).max() == 0
     above = import_flat(flat, ImportSettings(constraints=dataclasses.replace(settings, halo=(2.0, 5.0)))).design

@@ -1,4 +1,4 @@
-"""Critical wires as nets: which they are and what they weigh, and cells that they pull together."""
+"""Critical wires as nets: their selection and weights, and cells that they pull together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluator(tmp_path: Path, period: float) -> TimingEvaluator:
 
 
 def weights(critical: CriticalWires, before: Netlist) -> dict[tuple[str, str], float]:
-    """The weight of each critical wire, by the names of its cells."""
+    """Returns the weight of each critical wire, by the names of its cells."""
     after = critical.netlist()
     assert (after.net_start[: before.num_nets + 1] == before.net_start).all()
     ends = after.pin_node[after.net_pins[before.net_start[-1] :]].reshape(-1, 2).tolist()

@@ -1,4 +1,4 @@
-"""The placer's sums against loops and finite differences, its field against a direct solve, and its descent."""
+"""The placer's sums compared with loops and finite differences, its field with a direct solve, and its descent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def small(cells: int = 150) -> FlatProblem:
 
 
 def smooth_length(problem: FlatProblem, at: np.ndarray, gamma: float) -> float:
-    """The weighted-average wirelength, net by net, as the paper writes it."""
+    """Returns the weighted-average wirelength, net by net, as defined in the paper."""
     nets, total = problem.nets, 0.0
     for axis, offset in enumerate((nets.pin_x, nets.pin_y)):
         node = np.append(at[axis], 0.0)
@@ -76,7 +76,7 @@ def test_a_small_cell_keeps_its_charge_over_root_two_bins() -> None:
 
 
 def test_charges_and_their_forces_against_loops() -> None:
-    """Rectangles of which some reach beyond the edge, one by one and bin by bin."""
+    """Rectangles, some of which extend beyond the edge, one by one and bin by bin."""
     rng, count = np.random.default_rng(3), 60
     at = np.stack([rng.uniform(-0.5, 16.5, count), rng.uniform(-0.5, 8.5, count)])
     width, height = rng.uniform(0.3, 9.0, count), rng.uniform(0.3, 7.0, count)
@@ -132,7 +132,7 @@ def test_field_of_one_wave() -> None:
 
 
 def test_field_against_a_direct_solve() -> None:
-    """A smooth density on a fine grid, where the five-point Laplacian solved directly is nearly exact."""
+    """A smooth density on a fine grid, where the directly solved five-point Laplacian is nearly exact."""
     size, side = 48, 10.0
     step = side / size
     at = (np.arange(size) + 0.5) * step
@@ -157,10 +157,10 @@ def test_field_against_a_direct_solve() -> None:
 def test_momentum_is_dropped_where_wirelength_and_overflow_rise_together(
     length: float, overflow: float, dropped: bool
 ) -> None:
-    """The step is the same each time; the forces before it differ."""
+    """The step is always the same; the forces before it differ."""
 
     def next_one(before: _Forces | None) -> _Descent:
-        """The seventh iteration of cells strewn over the core, where the one before had `before`."""
+        """Returns the seventh iteration of cells scattered over the core, after a previous one with `before`."""
         problem = small(300)
         model, _ = electrostatic._prepared(problem, PlacerSettings(), None, None)
         core = np.array([[problem.core.width], [problem.core.height]])

@@ -1,4 +1,4 @@
-"""The full evaluation: where its cells begin, and its figures."""
+"""The full evaluation: the starting positions of its cells, and its results."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def evaluator(imported: ImportedDesign, cluster: np.ndarray | None = None, annea
 
 @pytest.fixture(scope="module")
 def middle(imported: ImportedDesign) -> CellPlacement:
-    """Dense cells, begun in the middle of the core."""
+    """Returns dense cells, started in the middle of the core."""
     return evaluator(imported).dense(imported.design.initial)
 
 
 @pytest.fixture(scope="module")
 def found(imported: ImportedDesign) -> FlatEvaluation:
-    """Begun in annealed clusters."""
+    """Returns an evaluation started in annealed clusters."""
     return evaluator(imported, anneal=anneal_for_full_evaluation).evaluate(imported.design.initial)
 
 
@@ -57,7 +57,7 @@ def test_dense_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_m
 
 
 class Begun(NamedTuple):
-    """A stage and where its cells begin."""
+    """A stage and the starting positions of its cells."""
 
     spread: bool
     start: Placement | None
@@ -65,7 +65,7 @@ class Begun(NamedTuple):
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, result: CellPlacement, diverge: Any = lambda _: False) -> list[Begun]:
-    """The stages of the evaluations that follow; each ends at `result`, or raises where `diverge(Begun)`."""
+    """Records the stages of the following evaluations; each ends at `result`, or raises if `diverge(Begun)`."""
     begun: list[Begun] = []
 
     def end() -> CellPlacement:

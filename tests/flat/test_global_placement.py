@@ -1,4 +1,4 @@
-"""Cells placed around macros, densely and spread, on small generated designs."""
+"""Cells placed around macros, dense and spread, on small generated designs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_cells_end_in_the_whitespace() -> None:
 
 
 def test_cells_end_near_what_they_are_wired_to() -> None:
-    """Against the same places dealt out at random: the density stays, the wirelength must not."""
+    """Compared with the same positions assigned at random, the density is the same, but the wirelength is shorter."""
     found, cells = placed(), np.flatnonzero(made().netlist.kind == NodeKind.CELL)
     dealt = np.random.default_rng(0).permutation(cells)
     at_random = found.placement.moved(cells, found.placement.x[dealt], found.placement.y[dealt])
@@ -100,7 +100,7 @@ def test_how_a_file_turned_the_cells_changes_nothing() -> None:
 
 
 def test_each_side_of_a_macro_keeps_its_halo() -> None:
-    """Left, bottom, right, top as it is turned: E brings the left side up, FE the left side down."""
+    """Left, bottom, right, top in its orientation: E turns the left side up, FE the left side down."""
     placement = made().placement
     orientation = placement.orientation.copy()
     orientation[:3] = Orientation.N, Orientation.E, Orientation.FE
@@ -221,7 +221,7 @@ CHANNEL = 5.0
 
 
 class Both(NamedTuple):
-    """The cells as near to each other as they may be, and spread."""
+    """The densest placement of the cells, and the spread one."""
 
     dense: CellPlacement
     spread: CellPlacement
@@ -237,7 +237,7 @@ def roomy_core(**more: object) -> Core:
 
 
 def wall() -> Placement:
-    """The macros in two columns in the middle, 3 µm between them: they divide the core."""
+    """Places the macros in two columns in the middle, 3 µm between them: they divide the core."""
     netlist, placed = roomy().netlist, roomy().placement
     x, y = placed.x.copy(), placed.y.copy()
     for column, macros in enumerate(netlist.hard.reshape(2, 4)):
@@ -257,7 +257,7 @@ ROW = Core(width=50.0, height=14.0)
 
 
 def row_of_macros(cells: int) -> tuple[Netlist, Placement]:
-    """Four macros of 10 by 10 µm in a row in the middle of `ROW`, cells of 1 by 1 µm in a chain."""
+    """Returns four macros of 10 by 10 µm in a row in the middle of `ROW`, and cells of 1 by 1 µm in a chain."""
     count = cells + 4
     hard = np.arange(count) >= cells
     side = np.where(hard, 10.0, 1.0)
@@ -280,7 +280,7 @@ def row_of_macros(cells: int) -> tuple[Netlist, Placement]:
 
 
 def near_macros(placed: Placement, margin: float) -> float:
-    """Share of the cells whose centres are nearer than `margin` µm to a macro."""
+    """Returns the share of the cells whose centres are closer than `margin` µm to a macro."""
     netlist, cells = roomy().netlist, np.setdiff1d(np.arange(roomy().netlist.num_nodes), roomy().netlist.hard)
     cells = cells[placed.y[cells] > 0]
     near = np.zeros(len(cells), bool)
@@ -292,7 +292,7 @@ def near_macros(placed: Placement, margin: float) -> float:
 
 
 def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
-    """Dense cells lie in the slivers between the macros, and the wall costs next to nothing."""
+    """Dense cells lie in the slivers between the macros, and the wall adds almost no wirelength."""
     edge, divided = found(False), found(True)
     assert divided.dense.wirelength < 1.1 * edge.dense.wirelength
     assert divided.spread.wirelength > 1.15 * edge.spread.wirelength
@@ -301,14 +301,14 @@ def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
 
 
 def test_cells_keep_off_the_channels_as_far_as_they_can() -> None:
-    """Among macros of 25 µm channels of 5 µm leave enough whitespace."""
+    """Between macros of 25 µm, channels of 5 µm leave enough whitespace."""
     divided = found(True)
     assert near_macros(divided.dense.placement, CHANNEL - 1.5) > 0.1
     assert near_macros(divided.spread.placement, CHANNEL - 1.5) < 0.03
 
 
 def test_too_little_whitespace_for_channels_is_no_error_and_none_at_all_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every core that is tried, in turn, by a placer that fails: none is tried that cannot hold the cells."""
+    """Lists every core tried by a placer that fails: none is tried that cannot hold the cells."""
     tried: list[tuple[float, float]] = []
 
     def fails(*arguments: object, settings: PlacerSettings, **_: object) -> CellPlacement:
@@ -357,7 +357,7 @@ def test_channels_shrink_as_little_as_possible(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond twice the first wirelength an attempt ends; so does it at its last iteration without the goal."""
+    """An attempt ends beyond twice the initial wirelength, or at its last iteration without convergence."""
     true, growths = found(False).spread, []
     start = found(False).dense.placement
     monkeypatch.setattr(global_placement, "half_perimeter", lambda *_: 100.0)

@@ -1,4 +1,4 @@
-"""The legaliser of standard cells, checked site by site without its own code."""
+"""The legaliser of standard cells, checked site by site by independent code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SITE, HEIGHT = 0.25, 1.5
 def native(
     rows: list[tuple[float, float, int]], boxes: list[list[float]], cells: list[tuple[float, float, float, float]]
 ):
-    """Row, x and y of each cell; rows are (x, y, sites), cells (x, y, width, height)."""
+    """Returns row, x and y of each cell; rows are (x, y, sites), cells (x, y, width, height)."""
     x, y, sites = np.array(rows, np.float64).reshape(-1, 3).T
     full = np.ones(len(rows))
     columns = (x.copy(), y.copy(), HEIGHT * full, SITE * full, sites.astype(np.int32))
@@ -33,7 +33,7 @@ def native(
 
 
 def check(rows, boxes, cells, found) -> int:
-    """Asserts that cells with a place are on free sites of rows and do not overlap; the number of sites left over."""
+    """Asserts that placed cells are on free sites of rows without overlaps; returns the number of free sites left."""
     taken: dict[tuple[float, float], object] = {}
     for x, y, sites in rows:
         for site in range(int(sites)):
@@ -81,7 +81,7 @@ def test_cells_that_are_legal_stay() -> None:
 
 
 def test_cells_that_overlap_share_the_displacement() -> None:
-    """Two cells of four sites at the same place: Abacus moves each by half of what they overlap."""
+    """Two cells of four sites at the same position: Abacus moves each by half of the overlap."""
     _, x, _ = native([(0.0, 0.0, 40)], [], [(4.0, 0.0, 1.0, 1.5), (4.0, 0.0, 1.0, 1.5)])
     assert sorted(x.tolist()) == [3.5, 4.5]
 

@@ -1,4 +1,4 @@
-"""Cells and macros placed together, and clusters that go by their positions."""
+"""Cells and macros placed together, and clusters formed by their positions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made() -> FlatDraft:
 
 
 def start() -> Placement:
-    """The draft's own placement, with one macro fixed where it is and the others free."""
+    """Returns the draft's own placement, with one macro fixed and the others free."""
     fixed = made().placement.fixed.copy()
     fixed[made().netlist.hard] = False
     fixed[made().netlist.hard[0]] = True
@@ -87,7 +87,7 @@ def test_macros_count_with_their_halos_only_where_they_are_to_be_placed() -> Non
 
 
 def crowding(placement: Placement) -> float:
-    """The share of its bin (a tenth of the core across and up) that cells take, as the mean cell sees it."""
+    """Returns the share of its bin (a tenth of the core across and up) that cells occupy, averaged over the cells."""
     draft = made()
     cells = draft.netlist.kind == NodeKind.CELL
     area = (draft.netlist.width * draft.netlist.height)[cells]
@@ -107,7 +107,7 @@ def test_cells_spread_to_the_density_that_is_asked_for() -> None:
 
 
 def test_macros_are_placed_as_they_are_turned() -> None:
-    """A macro in E is the same as one whose sides, pins and halos are written turned, in N."""
+    """A macro in E equals one in N whose sides, pins and halos are defined turned."""
     draft, begin = made(), start()
     macro = draft.netlist.hard[2]
     halo = np.zeros((draft.netlist.num_nodes, 4))
@@ -149,7 +149,7 @@ def test_macros_are_placed_as_they_are_turned() -> None:
 
 
 def spans(imported: ImportedDesign) -> float:
-    """µm, a cell's mean distance from its cluster's centre, all cells placed around the macros as they are drawn."""
+    """Returns the mean distance in µm of cells from their clusters' centres; all cells are placed around the macros."""
     flat, cluster = imported.flat, imported.clustering.cluster
     macros = macros_on_flat(flat, imported.design.netlist, imported.design.initial)
     placed = place_cells(flat.netlist, macros, core_of(flat, imported.design)).placement
@@ -203,7 +203,7 @@ def test_clusters_go_by_the_positions_that_are_found_and_the_initial_placement_d
     flat = without_positions()
 
     def apart(flat: FlatDesign, design: Design) -> Placement:
-        """Every other cell of the chain at the other end of the diagonal."""
+        """Puts every other cell of the chain at the other end of the diagonal."""
         assert (design.netlist, design.canvas.width) == (flat.netlist, flat.floorplan.core.width)
         there = np.where(np.arange(len(flat.cells)) % 2, 10.0, design.canvas.width - 10.0)
         return flat.placement.moved(flat.cells, there, there)

@@ -1,4 +1,4 @@
-"""OpenSTA beside our timing: with stand-ins for the program, whatever is wrong, and the program itself."""
+"""OpenSTA compared with our timing: stand-ins for the program in every error case, and the program itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routing estimate: capacities and trees by hand, demand conserved, detours around what is full."""
+"""The routing estimate: capacities and trees by hand, conservation of demand, detours around full edges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRACKS = RoutingResources(horizontal=2.0, vertical=3.0, macro_horizontal=1.5, ma
 def ends(
     pairs: list[tuple[tuple[float, float], tuple[float, float]]], *, macro: tuple[float, ...] | None = None
 ) -> tuple[Netlist, Placement]:
-    """Cells without extent at the ends of two-pin nets, and a macro (x, y, width, height) or none."""
+    """Returns cells without extent at the ends of two-pin nets, and a macro (x, y, width, height) or none."""
     points = [point for pair in pairs for point in pair]
     count, macros = len(points), int(macro is not None)
     x, y, width, height = (np.array([value] if macro else []) for value in (macro or (0.0,) * 4))
@@ -102,7 +102,7 @@ def test_a_macro_across_the_way_makes_wires_longer() -> None:
 
 
 def shortest_ways(side: int, blocked: np.ndarray, ends: tuple[int, int], *, bend: float) -> float:
-    """Dijkstra over gcells and directions: the length in gcells of the cheapest way, a bend costing `bend`."""
+    """Dijkstra over gcells and directions: returns the length in gcells of the cheapest path, a bend costing `bend`."""
     edges = [(i * side + j, (i + 1) * side + j) for i in range(side - 1) for j in range(side)]
     edges += [(i * side + j, i * side + j + 1) for i in range(side) for j in range(side - 1)]
     count = side * side
@@ -144,7 +144,7 @@ def test_one_wire_takes_the_way_of_a_slow_maze_router(seed: int, first: int, sec
 
 
 def hanan_optimum(points: list[tuple[int, int]]) -> float:
-    """The shortest rectilinear tree over up to four points, by trying up to two Steiner points of Hanan's grid."""
+    """Returns the length of the shortest rectilinear tree over up to four points, trying up to two Hanan points."""
     grid = list(itertools.product({x for x, _ in points}, {y for _, y in points}))
     best = float("inf")
     for count in range(3):

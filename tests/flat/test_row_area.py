@@ -1,4 +1,4 @@
-"""Row area in pieces, against a flood fill over sites."""
+"""Row area in pieces, compared with a flood fill over sites."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SITE, HEIGHT, ACROSS = 0.25, 1.5, 30  # binary fractions: no rounding
 
 
 def columns(parts: list[tuple[int, int, int]]) -> RowColumns:
-    """Rows from (level, first site, sites)."""
+    """Returns rows from (level, first site, sites)."""
     level, first, sites = np.array(parts, np.int32).reshape(-1, 3).T
     full = np.full(len(parts), 1.0)
     return RowColumns(first * SITE, level * HEIGHT, HEIGHT * full, SITE * full, np.ascontiguousarray(sites))
 
 
 def flood_fill(rows: RowColumns, boxes: np.ndarray) -> tuple[list[int], int]:
-    """The sites of each piece, the most first, and those in runs shorter than 5; site by site."""
+    """Returns the sites of each piece, largest first, and those in runs shorter than 5, by a fill site by site."""
     level, first = np.rint(rows.y / HEIGHT).astype(int), np.rint(rows.x / SITE).astype(int)
     free = np.zeros((ACROSS, 1 + level.max(initial=0)), bool)
     for row in range(len(rows.x)):

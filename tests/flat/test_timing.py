@@ -1,4 +1,4 @@
-"""Static timing: a pipeline by hand, exceptions, latches, loops, bad input, the file that keeps it, and OpenSTA."""
+"""Static timing: a pipeline by hand, exceptions, latches, loops, bad input, the timing file, and OpenSTA."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_exceptions(tmp_path: Path, exception: str, changes: dict[str, float | N
 
 
 def test_two_clocks_are_aligned(tmp_path: Path) -> None:
-    """From edges every 200 ps to edges every 300 ps: 100 ps apart at least."""
+    """From edges every 200 ps to edges every 300 ps: at least 100 ps apart."""
     sdc = SDC + "create_clock -name other -period 300\nset_output_delay 30 -clock other [get_ports out]\n"
     timing, flat = chip(tmp_path, sdc=sdc)
     assert ends(timing, flat, timed(timing, flat))["out"] == pytest.approx(100 - 30 - (20 + 0.2 * 9.5), abs=1e-3)
@@ -282,7 +282,7 @@ def test_a_latch_lends_time(tmp_path: Path, delay: str, at_latch: float, leaves:
 
 
 def random_logic(seed: int, latches: int) -> tuple[str, str]:
-    """Verilog and DEF of registers, a memory and inverters behind random drivers; the pins of INVs make no loop."""
+    """Returns Verilog and DEF of registers, a memory and inverters with random drivers, without combinational loops."""
     random = np.random.default_rng(seed)
     cells = [("DFF", f"f{number}") for number in range(8)] + [("LATCH", f"l{number}") for number in range(latches)]
     driven = [f"{name}_q" for _, name in cells] + ["data[0]", "data[1]", "in"]
@@ -351,7 +351,7 @@ def test_loops_are_cut_and_said(tmp_path: Path) -> None:
         ("", "chip: no clock is defined"),
         ("create_clock -name v -period 5", r"chip: no register is reached by a clock \(v\)"),
         ("create_clock -name v -period 5 [get_ports in]", r"chip: no register is reached by a clock \(v\)"),
-        (SDC + "set_false_path -from clock -to clock", "chip: no constrained path ends anywhere"),
+        (SDC + "set_false_path -from clock -to clock", "chip: no endpoint is constrained"),
     ],
 )
 def test_without_a_clock_there_is_no_slack(tmp_path: Path, sdc: str, message: str) -> None:
@@ -371,9 +371,9 @@ def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> 
     assert timing.notices[-1].endswith("1 masters with a clock have no setup check: no path ends there: DFF")
     assert "second/D" not in ends(timing, flat, timed(timing, flat))
     without_arc = LIBERTY.replace(arc("DFF", "CK", "non_unate", "rising_edge"), "")
-    assert chip(tmp_path, liberty=without_arc)[0].notices[-1].endswith("from it: no path begins there: DFF")
+    assert chip(tmp_path, liberty=without_arc)[0].notices[-1].endswith("from it: no path starts there: DFF")
     timing, flat = chip(tmp_path, liberty=LIBERTY.replace("pin (CK)", "pin (CP)").replace('"CK"', '"CP"'))
-    assert "2 pins are unknown to the Liberty files" in timing.notices[-1]
+    assert "2 pins are missing from their cells" in timing.notices[-1]
     assert timing.notices[-1].endswith(": DFF/CK, RAM/CK")
     with pytest.raises(DesignError, match="no register is in the Liberty files"):
         timed(timing, flat)
@@ -415,7 +415,7 @@ def test_an_unplaced_cell_is_rejected(tmp_path: Path) -> None:
 
 
 def test_the_wires_of_a_library_and_layer(tmp_path: Path) -> None:
-    """The best segment of a buffer of 8 + 0.2 C ps on wires of 2 Ω and 0.1 fF per µm, by its derivative."""
+    """The best segment of a buffer of 8 + 0.2 C ps on wires of 2 Ω and 0.1 fF per µm, from the derivative."""
     chip(tmp_path)
     read = read_chip(
         ChipFiles(

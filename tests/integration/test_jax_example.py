@@ -1,4 +1,4 @@
-"""The one-file PPO over `pool.xla()`: which steps an episode's end is credited to, and that a program of it runs."""
+"""The one-file PPO over `pool.xla()`: the steps credited with an episode's end, and a compiled program of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def example():
 
 
 def test_each_step_is_credited_with_its_own_episodes_end(example) -> None:
-    """Beside a plain loop over random episodes: some end in the rollout, some began before it, some go on after it."""
+    """Compared with a plain loop over random episodes, which end in the rollout, begin before it or end after it."""
     generator = np.random.default_rng(0)
     terminated = generator.random((12, 5)) < 0.3
     terminated[1:] &= ~terminated[:-1]  # the step after an end only begins the next episode

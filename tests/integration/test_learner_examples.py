@@ -1,4 +1,4 @@
-"""The one-file learners in examples/, each for a second on `toy6`; skipped where its library is not installed."""
+"""The one-file learners in examples/, each for a second on `toy6`; skipped if their library is not installed."""
 
 from __future__ import annotations
 

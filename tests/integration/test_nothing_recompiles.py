@@ -1,4 +1,4 @@
-"""A run compiles in its first iteration, and never again: actors, evaluator and learner, on two designs and on one."""
+"""A run compiles only in its first iteration: actors, evaluator and learner, on two designs and on one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from placement.ppo.learner import Learner
 from placement.runtimes import local
 
 POLICY = PolicyConfig(node_width=8, rounds=1, grid_width=8)
-"""What tests/training/test_initial_policy.py compiles, too."""
+"""The policy that tests/training/test_initial_policy.py compiles as well."""
 
 
 class Traces:
-    """Notes after each iteration how often agent and learner had been traced."""
+    """Records after each iteration how often agent and learner have been traced."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.counts: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""The whole path learns: on the planted toy, whose least wirelength is known, the greedy policy ends at the optimum."""
+"""End-to-end learning: on the planted toy, whose least wirelength is known, the greedy policy reaches the optimum."""
 
 from __future__ import annotations
 

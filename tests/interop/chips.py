@@ -1,4 +1,4 @@
-"""Small chips in LEF and DEF, written by the tests. Lengths in µm, unless they say database units."""
+"""Small chips in LEF and DEF, written by the tests. Lengths in µm, unless stated as database units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SITE unit CLASS CORE ; SIZE 0.2 BY 2 ; END unit
 
 
 def master(name: str, width: float, height: float, about: str = "CLASS BLOCK ; SYMMETRY X Y ;") -> str:
-    """A LEF macro with the pins D (left), Q (right) and VDD."""
+    """Returns a LEF macro with the pins D (left), Q (right) and VDD."""
     return f"""\
 MACRO {name} {about} SIZE {width} BY {height} ;
   PIN D DIRECTION INPUT ; PORT LAYER M2 ; RECT 0 {0.4 * height:g} 0.1 {0.4 * height + 0.1:g} ; END END D
@@ -35,7 +35,7 @@ RAM = master("RAM", 20, 30)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chip:
-    """A chip of macros and cells; what is not given is a chain m0, c0, m1, c1, …, from the port `a` on.
+    """A chip of macros and cells; by default a chain m0, c0, m1, c1, …, from the port `a` on.
 
     Attributes:
         core: its sides; a die as large is written, and rows of 2 µm, unless `rows` has other ones.
@@ -64,12 +64,12 @@ class Chip:
 
     @property
     def lef(self) -> str:
-        """The text of the LEF file."""
+        """Returns the text of the LEF file."""
         return f"{TECHNOLOGY}{BUF}{self.masters}END LIBRARY\n"
 
     @property
     def text(self) -> str:
-        """The text of the DEF file."""
+        """Returns the text of the DEF file."""
         width, height = (round(side * self.units) for side in self.core)
         rows = self.rows
         if rows is None:
@@ -90,7 +90,7 @@ class Chip:
         )
 
     def chain(self) -> dict[str, str]:
-        """A chain of nets through all macros and cells, the first port at its beginning."""
+        """Returns a chain of nets through all macros and cells, beginning at the first port."""
         macros, cells = list(self.macros), list(self.cells)
         names = [name for pair in zip(macros, cells, strict=False) for name in pair]
         names += macros[len(cells) :] + cells[len(macros) :]
@@ -102,7 +102,7 @@ class Chip:
         return nets
 
     def write(self, folder: Path) -> tuple[Path, Path]:
-        """Writes `chip.lef` and `chip.def` into a folder."""
+        """Writes `chip.lef` and `chip.def` to a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "chip.lef").write_text(self.lef, encoding="utf-8")
         (folder / "chip.def").write_text(self.text, encoding="utf-8")
@@ -110,12 +110,12 @@ class Chip:
 
 
 def section(name: str, entries: Sequence[str]) -> str:
-    """A section of a DEF file."""
+    """Returns a section of a DEF file."""
     return "".join([f"{name} {len(entries)} ;\n", *(f"- {entry} ;\n" for entry in entries), f"END {name}\n"])
 
 
 def row_statements(x: float, y: float, width: float, height: float, *, units: int = 1000, name: str = "r") -> str:
-    """Rows of 2 µm that fill a box; of another height if it is lower than that."""
+    """Returns rows of 2 µm that fill a box; a lower box gets rows of its height."""
     count, sites = int(height / 2), int(round(width / 0.2, 6))
     return "".join(
         f"ROW {name}{row} unit {round(x * units)} {round((y + 2 * row) * units)} N "

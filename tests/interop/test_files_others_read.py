@@ -1,4 +1,4 @@
-"""Files that other tools read or write: each is read, with a notice of what was passed over."""
+"""Files that other tools read or write: each is read, with a notice of skipped contents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIXED = {"m0": "RAM + FIXED ( 10000 10000 ) N", "m1": "RAM + FIXED ( 60000 10000
 
 @dataclasses.dataclass(frozen=True)
 class Imported:
-    """A chip's design and flat design, both from the folder that the import wrote, and its notices."""
+    """A chip's design and flat design, both read from the import's folder, and its notices."""
 
     design: Design
     flat: FlatDesign
@@ -36,12 +36,12 @@ class Imported:
     folder: Path
 
     def has_note(self, pattern: str) -> bool:
-        """Whether a notice matches."""
+        """Returns whether a notice matches."""
         return any(re.search(pattern, notice) for notice in self.notices)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """Macros, cells, nets and pins."""
+        """Returns the numbers of macros, cells, nets and pins."""
         netlist = self.flat.netlist
         return len(netlist.hard), len(self.flat.cells), netlist.num_nets, len(netlist.net_pins)
 
@@ -54,7 +54,7 @@ def imported(chip: Chip, folder: Path, *, free_macros: bool = False) -> Imported
 
 
 def placed(design: Design) -> Placement:
-    """The result of a short search, which must be legal."""
+    """Returns the result of a short search, which must be legal."""
     placement = search(design, moves=4_000, round_moves=1_000).placement
     assert tuple(legality(design, placement)) == (0, 0)
     assert not any(violations(design, placement))
@@ -65,7 +65,7 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
     cells = {"c0": "+ PLACED ( 0 0 ) N", "c1": "+ PLACED ( 0 0 ) N"}
     found = imported(Chip(macros=ORIGIN, cells=cells), tmp_path / "all")
     assert not found.flat.placement.placed[found.flat.netlist.kind != NodeKind.PORT].any()
-    assert found.has_note(r"^chip\.def: 4 components PLACED at one point \(0, 0\) count as unplaced$")
+    assert found.has_note(r"^chip\.def: 4 components PLACED at one point \(0, 0\) are treated as unplaced$")
     # Macros alone; one macro at the point of the cells; pins.
     spread = {"c0": "+ PLACED ( 0 0 ) N", "c1": "+ PLACED ( 8000 0 ) N", "c2": "+ PLACED ( 9000 0 ) N"}
     found = imported(Chip(macros=ORIGIN, cells=spread), tmp_path / "macros")
@@ -75,7 +75,9 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
     assert not found.flat.placement.placed[found.flat.netlist.hard].any()
     ports = dict.fromkeys("abc", "+ NET n0 + LAYER M2 ( 0 0 ) ( 10 10 ) + PLACED ( 0 0 ) N")
     found = imported(Chip(ports=ports), tmp_path / "pins")
-    assert found.has_note("3 pins at one point count as unplaced") and found.has_note("3 of 3 ports have no position")
+    assert found.has_note("3 pins at one point are treated as unplaced") and found.has_note(
+        "3 of 3 ports have no position"
+    )
     assert len(np.unique(found.flat.placement.x[found.flat.netlist.ports])) > 1
     # Two macros apart are placed, and so is one alone.
     apart = {"m0": ORIGIN["m0"], "m1": "RAM + PLACED ( 30000 0 ) N"}
@@ -115,18 +117,24 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     macros = Chip().macros | {"f0": "DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N"}
     found = imported(Chip(masters=RAM + decap, macros=macros, nets=Chip().chain()), tmp_path)
     assert found.counts == (2, 3, 4, 8)
-    assert found.has_note("^1 components of CLASS BLOCK, no higher than 3 rows, have no signal pin: they are cells$")
+    assert found.has_note(
+        "^1 components of CLASS BLOCK, no higher than 3 rows, have no signal pin: they are treated as cells$"
+    )
     written = export_placement(found.design, placed(found.design), found.folder, form="def").data.decode()
     assert "- f0 DECAP + SOURCE DIST + PLACED ( 60000 90000 ) N ;" in written
     # Two rows high; a supply pin without USE, on no net.
     for number, other in enumerate((decap.replace("BY 2", "BY 4"), decap.replace("USE POWER", "DIRECTION INOUT"))):
         found = imported(Chip(masters=RAM + other, macros=macros, nets=Chip().chain()), tmp_path / f"other{number}")
         assert found.counts == (2, 3, 4, 8)
-    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are on no net: they are cells$")
+    assert found.has_note(
+        "^1 components of CLASS BLOCK, no higher than a row, are on no net: they are treated as cells$"
+    )
     # With a signal pin on a net it may be a memory.
     found = imported(Chip(masters=RAM + master("LOW", 4, 2), macros=Chip().macros | {"l0": "LOW"}), tmp_path / "low")
     assert len(found.flat.netlist.hard) == 3
-    assert found.has_note("^1 components of CLASS BLOCK, no higher than a row, are macros, though only one row high$")
+    assert found.has_note(
+        "^1 components of CLASS BLOCK, no higher than a row, are treated as macros, although only one row high$"
+    )
 
 
 def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
@@ -138,7 +146,7 @@ def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
     # Two that touch are one obstacle; a tap, on no net, is none.
     assert found.design.constraints.blockages.tolist() == [[24, 34, 26, 36]]
     assert found.has_note("^macros keep off 2 fixed cells on nets$")
-    assert found.has_note(r"^1 fixed cells on no net \(taps, fillers\) are no obstacle to macros$")
+    assert found.has_note(r"^1 fixed cells without a net \(taps, fillers\) are not obstacles to macros$")
     placed(found.design)
 
 
@@ -158,7 +166,7 @@ def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys
     _, path = hand.write(tmp_path / "hand")
     given = read_clustered_def(path, found.folder, found.design)
     assert given.has_cells and len(given.notices) == 1
-    assert re.search(r":\d+: 1 cells that the design does not have are passed over: TAP_0$", given.notices[0])
+    assert re.search(r":\d+: 1 cells that are not in the design are ignored: TAP_0$", given.notices[0])
     netlist, placement = found.design.netlist, given.placement
     assert placement.x[netlist.hard].tolist() == [20, 60] and placement.y[netlist.hard].tolist() == [35, 35]
     assert placement.orientation[netlist.hard].tolist() == [Orientation.N, Orientation.FN]
@@ -171,7 +179,7 @@ def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys
     assert other.notices == ()
     # A macro that the design lacks is another design's.
     _, wrong = dataclasses.replace(hand, macros=placed_macros | {"m2": "RAM"}).write(tmp_path / "wrong")
-    with pytest.raises(DesignError, match="1 macros that the design does not have: m2"):
+    with pytest.raises(DesignError, match="1 macros that are not in the design: m2"):
         read_clustered_def(wrong, found.folder, found.design)
 
 
@@ -188,7 +196,7 @@ def test_a_pin_of_two_blocks_is_one_pin(tmp_path: Path) -> None:
     found = imported(Chip(masters=RAM.replace("  OBS", f"{again}  OBS")), tmp_path)
     assert found.counts == (2, 2, 4, 8)
     assert [note for note in found.notices if "twice" in note] == [
-        "chip.lef: macro 'RAM' has pin 'D' twice: its shapes are joined"
+        "chip.lef: macro 'RAM' has pin 'D' twice: its shapes are merged"
     ]
     netlist = found.flat.netlist
     pin = int(np.flatnonzero(netlist.pin_node == 0)[0])
@@ -245,7 +253,7 @@ def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
 def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
     found = imported(Chip(macros=FIXED, cells={}), tmp_path)
     told = run_here("macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path)
-    assert told.returncode == 2 and "no movable hard macro: nothing is to be placed" in told.stderr
+    assert told.returncode == 2 and "no movable hard macro: there is nothing to place" in told.stderr
     assert "Traceback" not in told.stderr
 
 
@@ -253,7 +261,7 @@ def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
 def test_search_without_nets_ends_in_a_legal_placement(tmp_path: Path, threads: int) -> None:
     ports = {"a": "+ NET p + DIRECTION INPUT + LAYER M2 ( 0 0 ) ( 100 100 ) + FIXED ( 0 50000 ) N"}
     found = imported(Chip(cells={}, nets={"p": "( PIN a )", "w": "( m0 Q )"}, ports=ports), tmp_path)
-    assert found.has_note("no net joins two pins") and not found.has_note("nan")
+    assert found.has_note("no net has two pins") and not found.has_note("nan")
     result = search(found.design, seconds=1, threads=threads)
     assert result.finished and tuple(legality(found.design, result.placement)) == (0, 0)
 
@@ -263,7 +271,7 @@ def test_signals_in_specialnets_are_nets(tmp_path: Path) -> None:
     special = section("SPECIALNETS", [f"n3 {chain.pop('n3')} + USE SIGNAL", "VDD ( * VDD ) + USE POWER"])
     found = imported(Chip(nets=chain, sections=special), tmp_path)
     assert found.counts == (2, 2, 4, 8)
-    assert not found.has_note("left out")
+    assert not found.has_note("are ignored")
 
 
 def test_an_entry_that_is_unplaced_with_a_point_is_exported_whole(tmp_path: Path) -> None:

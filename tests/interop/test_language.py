@@ -1,4 +1,4 @@
-"""Statements that LEF and DEF have and placement does not need: the design is the same with and without them."""
+"""Statements of LEF and DEF that placement does not need: the design is the same with and without them."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ def chip(change: Callable[[str], str]) -> tuple[str, str]:
 
 
 def before(place: str, text: str) -> tuple[str, str]:
-    """The DEF file with a text before a place in it."""
+    """Returns the DEF file with a text inserted before a place."""
     assert place in CHIP.text
     return chip(lambda whole: whole.replace(place, text + place, 1))
 
 
 def with_options(entry: str, options: str) -> tuple[str, str]:
-    """The DEF file with options of an entry."""
+    """Returns the DEF file with options of an entry."""
     assert CHIP.text.count(f"- {entry}") == 1
     return chip(lambda text: re.sub(rf"(- {re.escape(entry)}[^;]*);", rf"\1 {options} ;", text))
 
 
 def small_letters(text: str) -> str:
-    """All words but names in small letters."""
+    """Converts all words but names to lower case."""
     names = ("RAM", "BUF", "M1", "M2", "M3", "D", "Q", "VDD", "n0", "n1", "n2", "n3")
     return re.sub(r"\w+", lambda word: word[0] if word[0] in names else word[0].lower(), text)
 
@@ -189,19 +189,19 @@ PASSED = {
     "tracks of no layer": (before("COMPONENTS", "TRACKS X 5 DO 9 STEP 200 ;\n"), "1 TRACKS without a LAYER.*: X"),
     "region of no name": (
         before("END DESIGN", section("GROUPS", ["g m0 + REGION r"])),
-        r"chip\.def:\d+: 1 regions that do not exist, so that none is kept to: r of group g",
+        r"chip\.def:\d+: 1 regions that do not exist, which are ignored: r of group g",
     ),
     "group of nobody": (
         before("END DESIGN", section("REGIONS", ["r ( 0 0 ) ( 9 9 )"]) + section("GROUPS", ["g m7 x* m0 + REGION r"])),
-        r"chip\.def:\d+: 2 names in groups that no component has: m7 in g, x\* in g",
+        r"chip\.def:\d+: 2 names in groups that match no component: m7 in g, x\* in g",
     ),
     "no tracks": (before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"), "1 TRACKS without a count or step"),
-    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ times no space is before ';'"),
+    "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ missing spaces before ';'"),
 }
 
 
 def imported(texts: tuple[str, str], folder: Path, *, zipped: bool = False) -> tuple[tuple[float, ...], list[str]]:
-    """Macros, cells, nets, pins, rows and places of ports, and the notices, of LEF and DEF texts."""
+    """Returns macros, cells, nets, pins, rows and port positions, and the notices, of LEF and DEF texts."""
     paths = []
     for name, text in zip(("chip.lef", "chip.def"), texts, strict=True):
         paths.append(folder / (name + ".gz" * zipped))

@@ -1,4 +1,4 @@
-"""Designs that a flow can bring: each ends in a legal placement, or in a rejection that names reason and remedy."""
+"""Designs as flows produce them: each ends in a legal placement, or in a rejection with reason and remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIN = "+ NET {} + DIRECTION INPUT + LAYER {} ( -100 -100 ) ( 100 100 ) + FIXED (
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-    """A chip, how it is imported, and what a rejection must say; None: it ends in a legal placement."""
+    """A chip, its import options, and the expected rejection; None: a legal placement is expected."""
 
     chip: Callable[[], Chip]
     rejected: str | None = None
@@ -59,14 +59,14 @@ def fences(*fences: tuple[str, tuple[float, float, float, float], str]) -> str:
 
 
 def around(inside: tuple[float, float, float, float], core: tuple[float, float]) -> str:
-    """Blockages of all of a core but one box."""
+    """Returns blockages of all of a core except one box."""
     left, low, right, high = inside
     width, height = core
     return blockages((0, 0, width, low), (0, high, width, height), (0, low, left, high), (right, low, width, high))
 
 
 def pads() -> Chip:
-    """A ring of pads and corners around a core of 60 × 80 µm, of its own sites, beside two memories."""
+    """Returns a ring of pads and corners around a core of 60 × 80 µm, with its own sites, beside two memories."""
     masters = (
         RAM
         + "SITE io CLASS PAD ; SIZE 10 BY 20 ; END io\n"
@@ -81,7 +81,7 @@ def pads() -> Chip:
 
 
 def names() -> Chip:
-    """Names with every character that DEF allows in them."""
+    """Returns names with every character that DEF allows in them."""
     legal = "".join(set(string.printable) - set(string.whitespace) - set("\\#*[]/"))
     written = [rf"m\[0\]/{legal}", r"m\[1\]/a\\b", "m/é_µ", rf"m\#\*{legal}"]
     return Chip(core=(120, 100), macros=dict.fromkeys(written, "RAM"))
@@ -92,7 +92,7 @@ def off(*where: tuple[str, str, int, int]) -> Mapping[str, str]:
 
 
 def chained(chip: Chip, macros: Mapping[str, str]) -> Chip:
-    """The chip with further macros that are on no net."""
+    """Returns the chip with additional macros that are on no net."""
     return dataclasses.replace(chip, macros=dict(chip.macros) | dict(macros), nets=chip.chain())
 
 
@@ -125,9 +125,9 @@ SITUATIONS = {
         lambda: Chip(core=(100, 30), macros=many(6)), "6 macros take 3600 µm², more than the 3000 µm² .* enlarge"
     ),
     "one macro": Situation(lambda: Chip(macros=many(1))),
-    "no macro": Situation(lambda: Chip(macros={}), "design 'top' has no macro: nothing is to be placed"),
+    "no macro": Situation(lambda: Chip(macros={}), "design 'top' has no macros to place"),
     "macros without CLASS BLOCK": Situation(
-        lambda: Chip(masters=master("RAM", 20, 30, "CLASS CORE ;")), "no macro.*first 'RAM' of .*must say CLASS BLOCK"
+        lambda: Chip(masters=master("RAM", 20, 30, "CLASS CORE ;")), "no macro.*first 'RAM' of .*set CLASS BLOCK"
     ),
     "all fixed": Situation(lambda: Chip(macros=fixed((10, 10), (60, 50))), movable=0),
     "fixed partly outside": Situation(lambda: chained(Chip(), fixed((-10, 40), (90, 90), (45, -29)))),
@@ -140,9 +140,7 @@ SITUATIONS = {
     ),
     "fixed, freed": Situation(lambda: Chip(macros=fixed((-10, -10), (0, 0), (5, 5))), free_macros=True, movable=3),
     "macros without nets": Situation(lambda: chained(Chip(), many(4))),
-    "no nets at all": Situation(
-        lambda: Chip(nets={}), "the file has no nets.*write it again once the netlist is loaded"
-    ),
+    "no nets at all": Situation(lambda: Chip(nets={}), "the file has no nets.*write it again with the netlist loaded"),
     "rectilinear die and core": Situation(lambda: Chip(die=L_SHAPE, rows=WIDE, macros=many(4))),
     "core of two pieces": Situation(lambda: Chip(rows=ISLANDS, macros=many(6))),
     "exactly one place": Situation(
@@ -236,7 +234,7 @@ def test_it_ends_in_a_placement_or_a_reason(name: str, tmp_path: Path) -> None:
 
 
 def check(situation: Situation, tmp_path: Path) -> None:
-    """Imports a situation's chip and searches a placement of it."""
+    """Imports a situation's chip and searches for a placement of it."""
     lef, text = situation.chip().write(tmp_path)
     settings = ImportSettings(clustering=ClusteringSettings(clusters=8))
     arguments = {"lef": [lef], "def_file": text, "free_macros": situation.free_macros, "settings": settings}
@@ -249,7 +247,7 @@ def check(situation: Situation, tmp_path: Path) -> None:
             assert len(design.placing_order) == situation.movable
         placement = search(design, moves=2_000, round_moves=1_000, config=AnnealConfig()).placement
         found, broken = legality(design, placement), violations(design, placement)
-        if design.initial.fixed[design.netlist.hard].any():  # what is fixed may be anywhere
+        if design.initial.fixed[design.netlist.hard].any():  # fixed macros may be anywhere
             before = legality(design, design.initial), violations(design, design.initial)
             assert all(now <= then for now, then in zip((*found, *broken), itertools.chain(*before), strict=True))
         else:

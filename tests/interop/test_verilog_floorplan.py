@@ -1,4 +1,4 @@
-"""A floorplan without components beside structural Verilog."""
+"""A floorplan without components combined with structural Verilog."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PORTS = {name: f"+ NET {name} + LAYER M2 ( 0 0 ) ( 9 9 ) + FIXED ( 0 {at}000 ) N
 
 
 def floorplan(macros: dict[str, str] | None = None) -> str:
-    """The DEF text of a floorplan, without COMPONENTS and NETS unless it has macros."""
+    """Returns the DEF text of a floorplan, without COMPONENTS and NETS unless it has macros."""
     chip = Chip(macros=macros or {}, cells={}, nets={}, ports=PORTS)
     text = chip.text
     for name in ("NETS",) if macros else ("NETS", "COMPONENTS"):
@@ -74,7 +74,7 @@ def read(folder: Path, **texts: str) -> FlatDesign:
 
 
 def ends(flat: FlatDesign) -> list[set[str]]:
-    """The nodes of each net."""
+    """Returns the nodes of each net."""
     netlist = flat.netlist
     nodes = [netlist.names[node] for node in netlist.pin_node[netlist.net_pins].tolist()]
     return [set(nodes[begin:end]) for begin, end in zip(netlist.net_start[:-1], netlist.net_start[1:], strict=True)]
@@ -123,7 +123,7 @@ def test_macros_of_the_floorplan_keep_their_places(tmp_path: Path) -> None:
     assert flat.placement.fixed[ram] and (flat.placement.x[ram], flat.placement.y[ram]) == (20, 35)
     assert any("tap" in notice for notice in flat.notices)
     assert sorted(map(sorted, ends(flat))) == sorted(map(sorted, EXPECTED))
-    with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that the netlist does not have: other"):
+    with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that are not in the netlist: other"):
         read(tmp_path, text=floorplan({"other": "BANK"}))
 
 
@@ -136,7 +136,7 @@ def test_a_netlist_belongs_to_one_chip(tmp_path: Path) -> None:
 
 
 def test_positions_and_dotted_widths(tmp_path: Path) -> None:
-    """By position where the Verilog declares the module; vectors that count upwards; repeated constants."""
+    """Connections by position if the Verilog declares the module; ascending vectors; repeated constants."""
     netlist = NETLIST.replace("half u1 (.in({w[1], w[0]}), .out(z), .vdd(1'b1));", "half u1 (w[1:0], z, {1{1'b1}});")
     assert sorted(map(sorted, ends(read(tmp_path, netlist=netlist)))) == sorted(map(sorted, EXPECTED))
     upwards = NETLIST.replace("wire [1:0] w", "wire [0:1] w").replace("w[1], w[0]", "w[0], w[1]")

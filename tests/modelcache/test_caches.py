@@ -1,4 +1,4 @@
-"""Caches and their readers: whole snapshots, never older ones, bytes only when something changed, whoever dies."""
+"""Caches and their readers: whole snapshots, never older ones, transfers only on changes, whichever process dies."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _parameters(value: float) -> dict[str, np.ndarray]:
 
 
 def _reads(source: Source) -> int:
-    """Snapshots that a source moved."""
+    """Returns the number of snapshots that a source transferred."""
     return source.latencies.summary().operations
 
 
 def _value(parameters: Any) -> float:
-    """The one value that all leaves have; fails where a snapshot is mixed from several."""
+    """Returns the common value of all leaves; fails if a snapshot mixes several."""
     (value,) = np.unique(np.concatenate([parameters["kernel"].reshape(-1), parameters["bias"]]))
     return float(value)
 
@@ -68,7 +68,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Makes caches and readers that are closed at the end."""
+    """Creates caches and readers that are closed at the end."""
     made: list[Any] = []
 
     def build(kind: str, *addresses: Any, **options: Any) -> Any:
@@ -181,7 +181,7 @@ def test_the_root_takes_rising_versions_only_and_whole_snapshots_only(make: Make
 
 
 def test_a_restarted_learners_snapshots_replace_the_last_ones(make: Make) -> None:
-    """Its numbers rise through the restart (`Publications`), so that an older root's never replace them."""
+    """Its numbers increase across the restart (`Publications`), so that an older root's never replace them."""
     roots = [make("cache")]
     leaf = make("cache", lambda: roots[-1].address)
     reader = make("reader", leaf)
@@ -198,7 +198,7 @@ def test_a_restarted_learners_snapshots_replace_the_last_ones(make: Make) -> Non
 
 
 def _write_by_hand(cache: Any, announced: int, buffer: np.ndarray) -> None:
-    """Has a cache announce and serve something past its checks."""
+    """Makes a cache announce and serve data that bypassed its checks."""
     cache._serve(announced, buffer)
 
 
@@ -270,7 +270,7 @@ def test_a_snapshot_of_another_format_is_an_error_that_says_so(make: Make) -> No
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts gRPC servers that are no real caches, but have some of a cache's calls; returns an address."""
+    """Starts gRPC servers that implement only some of a cache's calls; returns an address."""
     servers: list[Any] = []
 
     def start(**calls: Any) -> str:
@@ -310,7 +310,7 @@ def test_a_cache_listens_on_loopback_by_default_and_on_a_port_of_its_own(make: M
 
 
 def _listens(port: int) -> set[str]:
-    """The local addresses of the listeners of a port, as the kernel writes them."""
+    """Returns the local addresses of the listeners of a port, in the kernel's notation."""
     rows = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
     return {row[1].split(":")[0] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
 
@@ -438,7 +438,7 @@ sys.stdin.read()
 def test_a_cache_process_that_dies_in_the_middle_of_a_snapshot(
     make: Make, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """A host that is silent, as after a power cut, is noticed by the keepalive, long before the read's deadline."""
+    """The keepalive detects a silent host, as after a power cut, long before the read's deadline."""
     keepalive = {"grpc.keepalive_time_ms": 100, "grpc.http2.ping_timeout_ms": 200}
     monkeypatch.setattr(reader_module, "_OPTIONS", tuple((dict(reader_module._OPTIONS) | keepalive).items()))
     root = make("cache")

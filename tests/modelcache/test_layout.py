@@ -1,4 +1,4 @@
-"""Snapshots on the wire: what goes in comes out, and nothing else passes for it."""
+"""Snapshots in transfer format: round trips, and rejection of anything else."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_single_changed_bit_is_found_wherever_it_is(place: int, bit: int) -> N
 @settings(max_examples=50, deadline=None)
 @given(where=st.integers(0, BUFFER.size - 1))
 def test_a_torn_snapshot_is_found(where: int) -> None:
-    """The first bytes of one publication, the rest of another; or the rest missing."""
+    """The first bytes of one publication and the rest of another; or the rest missing."""
     layout = Layout(_parameters())
     other = layout.pack(8, _parameters(1))
     torn = np.concatenate([other[:where], BUFFER[where:]])

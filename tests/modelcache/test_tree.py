@@ -20,7 +20,7 @@ def test_every_cache_hangs_on_the_root_and_none_feeds_more_than_the_fan_out(coun
     assert all(tree.ancestors(cache)[-1] == ROOT for cache in range(count))
     assert depths == sorted(depths)
     for depth in range(1, max(depths, default=0)):
-        assert depths.count(depth) == fan_out**depth  # as flat as can be
+        assert depths.count(depth) == fan_out**depth  # as flat as possible
     assert all(cache not in tree.parents for cache in tree.leaves) or tree.leaves == (ROOT,)
 
 

@@ -1,4 +1,4 @@
-// The least that a unit test needs: named tests, and checks that say where and what.
+// A minimal unit test framework: named tests, and checks that report their location and expression.
 #pragma once
 
 #include <cstdio>

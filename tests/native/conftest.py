@@ -19,7 +19,7 @@ SANITIZERS = "address,undefined"
 
 
 class NativeBuild(NamedTuple):
-    """A CMake build folder with the engine's library in it, and the sanitizers that it was built with, or ""."""
+    """A CMake build folder with the engine's library, and the sanitizers that it was built with, or ""."""
 
     folder: Path
     sanitizers: str
@@ -36,7 +36,7 @@ class NativeBuild(NamedTuple):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """A block that only one of the workers that run the tests is in."""
+    """A critical section among the workers that run the tests."""
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build" / "native-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -44,7 +44,7 @@ def alone() -> Iterator[None]:
 
 
 def tool(name: str) -> str:
-    """The program `name` beside the interpreter or on PATH; skips where there is none."""
+    """Returns the program `name` beside the interpreter or on PATH; skips the test if there is none."""
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed")
@@ -58,7 +58,7 @@ def run(*command: str) -> str:
 
 
 def links(sanitizers: str, folder: Path) -> bool:
-    """Whether the compiler here can build with these sanitizers."""
+    """Returns whether the compiler can build with these sanitizers."""
     (folder / "main.cpp").write_text("int main() {}")
     command = [tool("c++"), f"-fsanitize={sanitizers}", str(folder / "main.cpp"), "-o", str(folder / "main")]
     return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
@@ -66,7 +66,7 @@ def links(sanitizers: str, folder: Path) -> bool:
 
 @pytest.fixture(scope="session")
 def native_build(tmp_path_factory: pytest.TempPathFactory) -> NativeBuild:
-    """Without optimisation; under sanitizers where the compiler has them, through ccache where that is installed."""
+    """Builds without optimisation; with sanitizers if the compiler has them, through ccache if it is installed."""
     sanitizers = SANITIZERS if links(SANITIZERS, tmp_path_factory.mktemp("sanitizers")) else ""
     build = NativeBuild(ROOT / "build" / "native-tests", sanitizers)
     ccache = shutil.which("ccache") or ""

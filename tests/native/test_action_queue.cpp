@@ -11,7 +11,7 @@ TEST(action_queue_is_first_in_first_out) {
   ActionQueue queue(3);
   std::int32_t got = -1;
   CHECK(!queue.pop(&got));
-  for (int round = 0; round < 5; ++round) {  // around the ring's end
+  for (int round = 0; round < 5; ++round) {  // across the ring's end
     const std::array<std::int32_t, 3> sent = {round, round + 10, round + 20};
     queue.push(sent.data(), 3);
     for (const std::int32_t expected : sent) CHECK(queue.pop(&got) && got == expected);
@@ -39,7 +39,7 @@ TEST(action_queue_gives_every_entry_to_one_consumer) {
   }
   int sent = 0;
   for (std::int32_t env = 0; sent < kRounds; env = (env + 1) % kEnvironments) {
-    if (resting[env].exchange(0) == 0) continue;  // still on its way
+    if (resting[env].exchange(0) == 0) continue;  // still in flight
     queue.push(&env, 1);
     ++sent;
   }

@@ -18,7 +18,7 @@ using placement::NodeMove;
 
 namespace {
 
-// Of toy_design: the port, macros of 20 × 20, 20 × 10, 10 × 10 and 7 × 5 µm, a soft macro; 80 × 60 µm.
+// Positions in toy_design: the port, macros of 20 × 20, 20 × 10, 10 × 10 and 7 × 5 µm, a soft macro; 80 × 60 µm.
 struct Places {
   std::vector<double> x{5, 10, 40, 65, 65, 40}, y{5, 10, 15, 15, 40, 40};
   std::vector<std::int8_t> orientation = std::vector<std::int8_t>(6, 0);

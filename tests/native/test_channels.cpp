@@ -24,7 +24,7 @@ TEST(channels_lie_between_macros_that_face_each_other) {
   const HardBox a = square(50, 50);
   CHECK(!breaks(a, square(70, 50)));     // they abut
   CHECK(breaks(a, square(75, 50)));
-  CHECK(breaks(a, square(50, 59 + 20)));  // of 9 µm, up
+  CHECK(breaks(a, square(50, 59 + 20)));  // a gap of 9 µm upwards
   CHECK(!breaks(a, square(82, 50)) && !breaks(a, square(50, 80)));
   CHECK(!breaks(a, square(75, 70)) && breaks(a, square(75, 69.9)));  // corner to corner
   CHECK(!breaks(square(50, 50, 2), square(74, 50, 2)) && breaks(square(50, 50, 2), square(75, 50, 2)));

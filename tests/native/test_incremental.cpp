@@ -77,7 +77,7 @@ void check_walk(const std::shared_ptr<const Design>& design, const Weights& weig
   }
 }
 
-// The maps are asked for while a proposal is pending, which is then accepted or taken back.
+// The maps are requested while a proposal is pending, which is then accepted or undone.
 void check_pending(const std::shared_ptr<const Design>& design) {
   const auto moved_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
   IncrementalCost& moved = *moved_;
@@ -102,8 +102,8 @@ void check_walk(int columns, int rows, int smoothing, const Weights& weights, st
   }
 }
 
-// Draws proposals, most of them with limits near their costs; a second one of the same moves says what they cost. Of those
-// that cost more than their limit a share above `least_sure` is refused early.
+// Draws proposals, most of them with limits near their costs; a second evaluation of the same moves returns their
+// costs. Of those that cost more than their limit, a share above `least_sure` is rejected early.
 void check_limits(const std::shared_ptr<const Design>& design, const Weights& weights, double least_sure) {
   const double* x = design->initial_x.data();
   const double* y = design->initial_y.data();
@@ -142,7 +142,7 @@ void check_limits(const std::shared_ptr<const Design>& design, const Weights& we
       cost.accept();  // nothing is pending
       whole.accept();
     } else if (proposed && after <= limit) {
-      if (i % 3 != 0) cost.accept();  // else with the next proposal
+      if (i % 3 != 0) cost.accept();  // otherwise accepted by the next proposal
       whole.accept();
     } else {
       cost.undo();
@@ -195,7 +195,7 @@ TEST(moves_and_undos_leave_the_chip_cost_of_a_full_evaluation) {
 }
 
 TEST(busy_gcells_on_the_chip_cost_are_those_beyond_their_tracks) {
-  // One net, two macros side by side in the fourth row: only horizontal wire, and only there.
+  // One net, two macros side by side in the fourth row: only horizontal wire, and only in that row.
   auto design = std::make_shared<Design>(*toy_design());
   design->net_start = {0, 2};
   design->net_pins = {3, 4};
@@ -217,6 +217,6 @@ TEST(busy_gcells_on_the_chip_cost_are_those_beyond_their_tracks) {
       beyond += std::max(0.0, across);
     }
   }
-  // As the congestion cost says: over the half perimeter of the canvas times the weight.
+  // Consistent with the congestion cost: divided by the half perimeter of the canvas times the weight.
   CHECK(std::abs(beyond / ((80 + 60) * 100.0) - cost.costs().congestion_cost) < 1e-9);
 }

@@ -43,7 +43,7 @@ TEST(largest_mean_leaves_nan_out_and_is_nan_where_too_few_values_are_left) {
   std::fill(values.begin(), values.end(), kNan);
   CHECK(std::isnan(largest(values.data())));
   values = {3, 2, 5, 1, 0, 4};
-  CHECK(largest(values.data()) == 4);  // what was asked before leaves no trace
+  CHECK(largest(values.data()) == 4);  // independent of earlier calls
 }
 
 TEST(largest_mean_takes_infinities) {
@@ -77,14 +77,14 @@ TEST(a_maintained_densest_mean_is_that_of_a_fresh_look) {
   constexpr double kQuantum = 0x1.0p-44;
   DensestMean kept(kValues, kCount, kQuantum), fresh(kValues, kCount, kQuantum);
   Random random(5);
-  // Many gcells are empty, many are covered whole, as under macros.
+  // Many gcells are empty, many are fully covered, as under macros.
   auto draw = [&] {
     const double values[3] = {0.0, 1.0, std::floor(random.fraction() * 0x1.0p45) * kQuantum};
     return values[random.below(3)];
   };
   std::vector<double> values(kValues);
   for (int call = 0; call < 2000; ++call) {
-    const bool many = call % 97 == 0, empties = call / 300 % 2 == 1;  // in turn few and many are above the tie
+    const bool many = call % 97 == 0, empties = call / 300 % 2 == 1;  // alternately few and many are above the tie
     const int changes = static_cast<int>(random.below(many ? 300 : 9));
     for (int i = 0; i < changes; ++i) {
       const int first = static_cast<int>(random.below(kValues - 3));

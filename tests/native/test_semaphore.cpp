@@ -29,7 +29,7 @@ TEST(semaphore_waits_no_longer_than_asked) {
   semaphore.post();
   CHECK(semaphore.wait_for(0.0));
   CHECK(!semaphore.wait_for(0.0));
-  semaphore.post();  // the claims of those who gave up are gone
+  semaphore.post();  // the claims of the waiters that timed out are gone
   CHECK(semaphore.try_wait());
 }
 

@@ -21,7 +21,7 @@ TEST(state_queue_in_call_mode_keeps_the_order_of_calls) {
   CHECK(queue.take() == first && first->size == 3);
   CHECK(queue.take() == second && second->size == 1);
   queue.give_back(first);
-  CHECK(queue.open(4) == first);  // memory is used again
+  CHECK(queue.open(4) == first);  // memory is reused
 }
 
 TEST(state_queue_in_turn_mode_fills_block_after_block) {

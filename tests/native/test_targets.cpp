@@ -17,7 +17,7 @@ namespace {
 constexpr int kPoints = CellOverflow::kMostPoints;
 const Canvas kBins = {200.0, 120.0, 20, 12, 1.0, 1.0, 1.0, 1.0, 1, 0.0};  // of 10 × 10 µm
 
-// Hard macros and clusters at chance places, so that some blocks are too full and others are not.
+// Hard macros and clusters at random positions, so that some blocks overflow and others do not.
 void fill(CellOverflow& overflow, Random& random) {
   for (int i = 0; i < 12; ++i) {
     overflow.add(200 * random.fraction(), 120 * random.fraction(), 10 + 40 * random.fraction(), 10 + 30 * random.fraction(),
@@ -25,7 +25,7 @@ void fill(CellOverflow& overflow, Random& random) {
   }
 }
 
-// Two ports at opposite corners and soft macros that have next to no area, each on a net to a port or to both, or to another.
+// Two ports at opposite corners and soft macros of almost no area, each on a net to a port, to both, or to another.
 std::shared_ptr<const Design> pulled_design() {
   auto design = std::make_shared<Design>();
   design->canvas = {80.0, 60.0, 8, 6, 50.0, 50.0, 1.0, 1.0, 1, 0.0};
@@ -51,7 +51,7 @@ std::shared_ptr<const Design> pulled_design() {
   return design;
 }
 
-// Draws one of four columns by prices that are given.
+// Draws one of four columns by given prices.
 class FixedPrices : public TargetDrawer {
  public:
   FixedPrices(const IncrementalCost& cost, std::vector<float> prices) : TargetDrawer(cost, {2}), prices_(std::move(prices)) {}
@@ -66,8 +66,8 @@ class FixedPrices : public TargetDrawer {
   std::vector<float> prices_;
 };
 
-// Draws a place for soft macro `number`, node 2 + number, at no temperature, and takes the macro there unless that is dearer.
-// Returns whether there is one; then `rise` is what it costs more.
+// Draws a position for soft macro `number`, node 2 + number, at temperature 0, and moves the macro there unless that
+// costs more. Returns whether there is one; `rise` is then the increase of the cost.
 bool follow(IncrementalCost& cost, TargetDrawer& targets, int number, Random& random, double& rise) {
   NodeMove to = cost.at(2 + number);
   if (!targets.draw(number, 0, random, &to.x, &to.y)) return false;
@@ -117,7 +117,7 @@ TEST(targets_at_no_temperature_draw_macros_to_their_nets) {
     const auto design = pulled_design();
     Weights weights;
     weights.name = name;
-    weights.congestion = 0;  // the chip cost's prices are without it; the proxy cost's are some moves old
+    weights.congestion = 0;  // the chip cost's prices omit congestion; the proxy cost's are several moves old
     const auto cost_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
                          weights);
     IncrementalCost& cost = *cost_;
@@ -179,5 +179,5 @@ TEST(warm_targets_are_drawn_by_their_boltzmann_weights) {
   }
   const double sum = 1 + std::exp(-1) + std::exp(-2);
   for (int i = 0; i < 3; ++i) CHECK(std::abs(drawn[i] - std::exp(-i) / sum) < 0.01);
-  CHECK(drawn[3] == 0 && drawn[4] == 0);  // not worth a weight, and not one of the columns
+  CHECK(drawn[3] == 0 && drawn[4] == 0);  // negligible weight; and not one of the columns
 }

@@ -11,7 +11,7 @@
 using placement::WorkQueue;
 
 TEST(work_queue_hands_a_worker_its_own_lane_first) {
-  WorkQueue work(4, 2);  // environments 0 and 1 at home with worker 0, 2 and 3 with worker 1
+  WorkQueue work(4, 2);  // lane 0 owns environments 0 and 1, lane 1 owns 2 and 3
   const std::array<std::int32_t, 4> all = {0, 1, 2, 3};
   work.push(all.data(), 4, 2, -1);
   std::int32_t got = -1;
@@ -25,7 +25,7 @@ TEST(work_queue_hands_a_worker_its_own_lane_first) {
 TEST(work_queue_wakes_a_worker_for_another_ones_lane) {
   WorkQueue work(2, 2);
   std::atomic<int> stepped{-1};
-  std::thread helper([&] {  // worker 1; worker 0 is busy for ever
+  std::thread helper([&] {  // worker 1; worker 0 is busy forever
     std::int32_t env = -1;
     while (!work.pop(1, &env)) work.wait(1);
     stepped = env;

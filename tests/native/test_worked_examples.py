@@ -91,7 +91,7 @@ int main() {
 
 
 def examples() -> dict[str, str]:
-    """The diffs of the page, by their heading."""
+    """Returns the diffs of the page, by their heading."""
     page = (ROOT / "docs/how-to/extend-the-engine.md").read_text()
     return {
         heading: re.search(r"^```diff\n(.*?)^```", text, re.S | re.M)[1]

@@ -1,4 +1,4 @@
-"""The readers on the public Ariane design, whose counts its publishers state."""
+"""The readers on the public Ariane design, with its published statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grid rule: the published grids, its parts by hand, and a slow packing in Python."""
+"""The grid rule: the published grids, its steps by hand, and a slow packing in Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_waste_by_hand() -> None:
 
 
 def slow_empty_share(width: float, height: float, columns: int, rows: int, macros: list[tuple[float, float]]) -> float:
-    """The packing as its description says it, gcell by gcell."""
+    """The packing as described, gcell by gcell."""
     step_x, step_y = width / columns, height / rows
     placed: list[tuple[float, float, float, float]] = []
     for w, h in macros:
@@ -85,7 +85,7 @@ def test_a_canvas_without_room_is_refused() -> None:
 
 
 def test_halos_count_as_room_between_macros() -> None:
-    """Halos count on both sides of a macro; a turned macro's sides and halos are turned."""
+    """Halos count on both sides of a macro; the sides and halos of an oriented macro are turned."""
     flat = flat_on_floorplan("chip", FlatOptions(cells=200, macros=9, ports=9, macro_pins=8, macro_aspect=2.5), seed=1)
     nodes = flat.netlist.num_nodes
     halos = dataclasses.replace(Constraints.none(nodes), halo=np.full((nodes, 2), [0.5, 0.1]))

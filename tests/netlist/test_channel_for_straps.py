@@ -1,4 +1,4 @@
-"""The channel rule that an import takes from power straps, of files in which the pitch is known."""
+"""The channel rule that an import derives from power straps, for files with a known pitch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.interop.chips import RAM, Chip, section
 
 
 def straps(net: str, first: int, *, pitch: int = 10_000, until: int = 200_000, use: str = "POWER") -> str:
-    """Vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via that is none."""
+    """Returns vertical straps of M2, 1 µm wide, through the whole core; one more in pieces, and a via."""
     segments = [f"M2 1000 + SHAPE STRIPE ( {x} 0 ) ( * {until} )" for x in range(first, 200_000, pitch)]
     segments += [f"M2 1000 + SHAPE STRIPE ( {first + 3000} 0 ) ( * 9000 )", "M2 0 + SHAPE STRIPE ( 77 88 ) VIA12"]
     segments.append("M1 400 + SHAPE FOLLOWPIN ( 0 0 ) ( 200000 * )")
@@ -40,7 +40,7 @@ def test_a_channel_has_a_strap_of_each_net_wherever_it_begins(tmp_path: Path) ->
     constraints, notices = constraints_of(chip(tmp_path, straps("VDD", 2000), straps("VSS", 6000, use="GROUND")))
     assert constraints.channel == (11.0, 0.0) and constraints.spacing == 0
     said = "macros abut or leave channels of 11 µm across, so that each gap has a power strap of every supply"
-    assert any(said in one and "M2 10 µm from strap to strap of a net, 1 µm wide" in one for one in notices)
+    assert any(said in one and "M2 10 µm pitch per net, 1 µm wide" in one for one in notices)
     for begin in np.linspace(20, 30, 101):
         for first in (2.0, 6.0):
             centre = first + 10 * np.ceil((begin + 0.5 - first) / 10 - 1e-9)
@@ -50,8 +50,8 @@ def test_a_channel_has_a_strap_of_each_net_wherever_it_begins(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("nets", "macros", "reason"),
     [
-        ([straps("VDD", 2000, pitch=40_000)], None, "that is wide for these macros"),
-        ([straps("VDD", 2000)], {f"m{number}": "RAM" for number in range(40)}, "the core has no whitespace for it"),
+        ([straps("VDD", 2000, pitch=40_000)], None, "that is too wide for these macros"),
+        ([straps("VDD", 2000)], {f"m{number}": "RAM" for number in range(40)}, "the core has too little whitespace"),
         (
             [straps("VDD", 2000)],
             {"m0": "RAM + PLACED ( 30000 30000 ) N", "m1": "RAM + PLACED ( 55000 40000 ) N"},

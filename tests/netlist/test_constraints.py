@@ -1,4 +1,4 @@
-"""Constraints of a design: what they refuse, their file, their mirror image."""
+"""Constraints of a design: rejected values, their file, their mirror image."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node_of(design: Design, name: str) -> int:
 
 
 def full() -> Design:
-    """Four macros with every kind of constraint."""
+    """Returns four macros with every kind of constraint."""
     design = four_macros()
     halo = np.zeros((design.netlist.num_nodes, 4))
     halo[node_of(design, "large")] = 1.5, 0.5, 1.5, 0.5
@@ -72,7 +72,7 @@ def test_halos_turn_with_their_node() -> None:
 
 @pytest.mark.parametrize("orientation", Orientation)
 def test_four_sides_turn_with_their_node(orientation: Orientation) -> None:
-    """Against the corners of the macro with its halo, turned."""
+    """Compared with the turned corners of the macro with its halo."""
     sides = np.array([[1.0, 2.0, 3.0, 4.0]])
     constraints = dataclasses.replace(Constraints.none(1), halo=sides)
     turn = TURN[orientation].reshape(2, 2)
@@ -95,10 +95,13 @@ def test_four_sides_turn_with_their_node(orientation: Orientation) -> None:
         ({"spacing": -0.5}, r"spacing: -0\.5 must be at least 0 µm"),
         ({"regions": (Region("r", np.zeros((0, 4)), np.array([2])),)}, "region 'r' has no rectangle"),
         ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([7])),)}, r"region 'r': every node must be in"),
-        ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([0])),)}, "region 'r': 'left' is no hard macro"),
+        (
+            {"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([0])),)},
+            "region 'r': 'left' is not a hard macro",
+        ),
         ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([2]), is_guide=True),)}, "is a guide"),
-        ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([2])),) * 2}, "region 'r' is there twice"),
-        ({"orientations": np.zeros(7)}, "macro 'large' is allowed no orientation"),
+        ({"regions": (Region("r", np.array([[0.0, 0, 9, 9]]), np.array([2])),) * 2}, "region 'r' appears twice"),
+        ({"orientations": np.zeros(7)}, "macro 'large' has no allowed orientation"),
     ],
 )
 def test_what_is_wrong_is_refused(changes: dict[str, object], words: str) -> None:
@@ -218,14 +221,14 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
         ('{"orientations": {"large": ["N", "Q"]}}', "must be at least one of N, FN, S"),
         ('{"orientations": {"large": []}}', "must be at least one of N, FN, S"),
         ('{"regions": [{"name": "a", "rectangles": [[0, 0, 1, 1]], "macros": ["b"]}]}', "region 'a': .* macro 'b'"),
-        ('{"regions": [{"rectangles": [[0, 0, 1, 1]]}]}', "the name None must be a text"),
+        ('{"regions": [{"rectangles": [[0, 0, 1, 1]]}]}', "the name None must be a string"),
         ('{"regions": [{"name": "a"}]}', "region 'a' has no rectangle"),
         ('{"regions": [{"name": "a", "exclusive": 1}]}', "exclusive is 1; must be true or false"),
         ('{"grid": {"pitch": [1e-9, 0]}}', "grid pitch_x: 1e-09 must be 0"),
         ('{"grid": {"pitches": [1, 0]}}', "grid has the unknown key 'pitches'"),
         ('{"port_keepout": -1}', "port_keepout: -1.0 must be at least 0"),
         ('{"port_keepout": 1' + 400 * "0" + "}", "more than 300 digits"),
-        (50_000 * "[", "lists within lists|no JSON"),
+        (50_000 * "[", "lists are nested too deeply|no JSON"),
     ],
 )
 def test_a_wrong_file_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:

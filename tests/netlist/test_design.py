@@ -1,4 +1,4 @@
-"""Which canvases, netlists and placements are refused when they are made, and that others have a finite cost."""
+"""Canvases, netlists and placements that are rejected at construction, and that others have a finite cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> No
     ],
 )
 def test_a_macro_fits_the_canvas_as_it_is_turned(width, height, stands, may, sides) -> None:
-    """A macro of 10 × 16 µm, turned as it stands, or as it has to be."""
+    """A macro of 10 × 16 µm in its own or in a required orientation."""
     node = Node("ram", NodeKind.HARD, 6.0, 6.0, 10.0, 16.0, stands)
     design = build("one", square_canvas(), [node], [])
     constraints = dataclasses.replace(design.constraints, orientations=np.array([may]))
@@ -80,7 +80,7 @@ def test_a_number_beyond_the_bounds_is_refused_with_its_value(value) -> None:
 
 
 def extreme(seed: int) -> Design:
-    """A random design whose numbers are as large or as small as they may be, half of them."""
+    """Returns a random design in which half of the numbers are as large or as small as allowed."""
     generator = np.random.default_rng(seed)
     design = random_design(seed, hard=3, soft=4)
     netlist, canvas = design.netlist, design.canvas

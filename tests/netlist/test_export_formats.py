@@ -1,4 +1,4 @@
-"""Exports: the user's DEF with the macros' entries changed only, scripts, tables; and the round trip, bit for bit."""
+"""Exports: the user's DEF with only the macros' entries changed, scripts, tables; and bit-exact round trips."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chip(tmp_path: Path) -> FlatDesign:
 
 
 def moved(chip: FlatDesign) -> list[MacroLocation]:
-    """The first memory at (3, 4) µm turned W, the second at (20.005, 30) µm, N."""
+    """Returns the first memory at (3, 4) µm in W, the second at (20.005, 30) µm in N."""
     placement, hard = chip.placement, chip.netlist.hard
     x, y, orientation = placement.x.copy(), placement.y.copy(), placement.orientation.copy()
     x[hard], y[hard] = [3 + 3, 20.005 + 5], [4 + 5, 30 + 3]
@@ -126,7 +126,7 @@ def test_a_halo_that_the_file_does_not_have_is_written(tmp_path: Path, entry: by
 
 
 def test_halos_of_the_import_reach_the_exported_file(tmp_path: Path) -> None:
-    """In the file as in orientation N, whatever the macro's own is, rounded to database units."""
+    """The file has them as in orientation N, whatever the macro's own is, rounded to database units."""
     chip = Chip(macros={"m0": "RAM + HALO 100 200 300 400", "m1": "RAM + HALO 5 6 7 8"})
     lef, text = chip.write(tmp_path)
     settings = ImportSettings(constraints=ConstraintSettings(halos={"m1": (1.0, 0.5, 0.25, 2.0)}))
@@ -169,7 +169,7 @@ def test_scripts_by_hand(chip: FlatDesign) -> None:
 
 
 def test_openroad_meets_no_macro_that_is_placed(chip: FlatDesign) -> None:
-    """A model of the database: firm macros cannot be moved, and `place_macro` rejects one on another or on itself."""
+    """A model of the database: firm macros cannot be moved, and `place_macro` rejects overlaps and placed macros."""
     tkinter = pytest.importorskip("tkinter", reason="this Python has no Tcl to check with")
     interpreter = tkinter.Tcl()
     interpreter.eval(r"""
@@ -212,7 +212,7 @@ def test_positions_file_changes_the_macros_lines_only() -> None:
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
-    """Read as bytes, with or without a break behind the last line; what is added stands on lines of its own."""
+    """Read as bytes, with or without a newline after the last line; added entries are on their own lines."""
     text = ending.join(("UCLA pl 1.0", "mac 5 6 : FS", "b 3 4 : N /FIXED"))
     places = [MacroLocation(name, name, "", 7, 8, Orientation.FN) for name in ("mac", "new")]
     changed = text.replace("mac 5 6 : FS", "mac\t7\t8\t: FN /FIXED")

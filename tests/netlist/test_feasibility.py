@@ -1,4 +1,4 @@
-"""Constraints that cannot be met are refused, with the macros' names; those that can be met are not."""
+"""Infeasible constraints are rejected with the macros' names; feasible ones are accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.designs import Net, Node, build, random_design, random_placem
 
 
 def chip(*macros: tuple[str, float, float], fixed: tuple[str, ...] = ()) -> Design:
-    """Macros of the given sizes on a canvas of 40 × 40 µm, all in its middle, and a port at (0, 20)."""
+    """Returns macros of these sides on a canvas of 40 × 40 µm, all in its middle, and a port at (0, 20)."""
     nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
     nodes += [
         Node(name, NodeKind.HARD, 20.0, 20.0, width, height, fixed=name in fixed) for name, width, height in macros
@@ -167,7 +167,7 @@ def test_macros_are_turned_as_they_may_be() -> None:
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_what_has_a_legal_placement_is_never_refused(seed: int) -> None:
-    """Throws macros about until they happen to stand legally, and then the constraints must pass."""
+    """Places macros at random until the placement is legal; the constraints must then be accepted."""
     design = randomly_constrained(random_design(seed, hard=2, soft=0, canvas=square_canvas(6, 5)), seed)
     grid = design.constraints.grid
     for attempt in range(40):

@@ -1,4 +1,4 @@
-"""The compact form of a flat design: it reads back equal, and what is no such file is refused."""
+"""The compact form of a flat design: exact round trips, and rejection of other files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chip(tmp_path: Path) -> FlatDesign:
 
 
 def assert_same(one: object, other: object, path: str = "design") -> None:
-    """Field by field; masters' pins and standard cells' shapes are not kept."""
+    """Compares field by field; masters' pins and standard cells' shapes are not stored."""
     assert type(one) is type(other), path
     if dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
@@ -76,12 +76,12 @@ def test_other_files_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
 def test_line_breaks_in_names_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
     names = ("a\nb", *chip.netlist.names[1:])
     broken = dataclasses.replace(chip, netlist=dataclasses.replace(chip.netlist, names=names))
-    with pytest.raises(DesignError, match="must not hold a line break"):
+    with pytest.raises(DesignError, match="must not contain a line break"):
         write_flat(tmp_path / "flat.npz", broken)
 
 
 def entry(path: Path) -> tuple[int, int]:
-    """Where the packed bytes of the archive's first entry begin and end."""
+    """Returns start and end of the packed bytes of the archive's first entry."""
     with zipfile.ZipFile(path) as file:
         first = file.infolist()[0]
     head = path.read_bytes()[first.header_offset : first.header_offset + 30]
@@ -98,7 +98,7 @@ def npz(**members: bytes) -> bytes:
 
 
 def npy(head: str) -> bytes:
-    """A file of NumPy's format 1 with any header."""
+    """Returns a file of NumPy's format 1 with any header."""
     return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
 
 

@@ -1,4 +1,4 @@
-"""Constraints from LEF and DEF, and those that the user gives beside them."""
+"""Constraints from LEF and DEF, and additional ones given by the user."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ END DESIGN
 
 @pytest.fixture
 def flat(tmp_path: Path) -> FlatDesign:
-    """Two memories on a core from (1, 4) to (59, 48) µm."""
+    """Returns two memories on a core from (1, 4) to (59, 48) µm."""
     (tmp_path / "chip.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
     return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
@@ -146,19 +146,19 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     told = " ".join(notices)
     for words in (
         "1 routing blockages",
-        "1 soft placement blockages stop no macros; a full evaluation places no cell there",
-        "1 partial placement blockages stop no macros; a full evaluation lets cells cover 40% of them",
-        "'wish' is left out: a guide is not binding; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
-        "'cells' is left out: no macro",
+        "1 soft placement blockages do not apply to macros; a full evaluation places no cells there",
+        "1 partial placement blockages do not apply to macros; a full evaluation lets cells cover 40% of them",
+        "'wish' is ignored: a guide is only a preference; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
+        "'cells' is ignored: no macro",
     ):
         assert words in told
 
 
 def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:
-    """The memory's only pin on a net is 1.5 µm from its right edge and farther from the others."""
+    """The memory's only connected pin is 1.5 µm from its right edge and farther from the others."""
     found, notices = constraints_of(flat, ConstraintSettings(halo=(1, 2, 3, 4), halo_pins=True))
     assert found.halo[flat.netlist.hard].tolist() == [[0, 0, 3, 0]] * 2
-    assert "halos are kept on the sides with pins only; 0 macros have none" in notices
+    assert "halos are kept only on sides with pins; 0 macros have none" in notices
 
 
 def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> N
         found[status] = constraints_of(read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0])
     placed, notices = found["PLACED"]
     assert placed.blockages.tolist() == [[0, 36, 9, 44]]
-    assert "1 placement blockages of components are left out: they move with their component" in notices
+    assert "1 placement blockages of components are ignored: they move with the component" in notices
     fixed, notices = found["FIXED"]
     around = fixed.blockages[1:]
     assert not any("of components" in notice for notice in notices)
@@ -263,7 +263,7 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
             r"blockage 1: .* must lie in the core, from \(1, 4\)",
         ),
         (ConstraintSettings(regions=(RegionSetting("r", (Rectangle(2, 5, 9, 9),), ("u1",)),)), "region 'r': .* 'u1'"),
-        (ConstraintSettings(regions=(RegionSetting("low", (Rectangle(2, 5, 9, 9),), ()),)), "'low' is there twice"),
+        (ConstraintSettings(regions=(RegionSetting("low", (Rectangle(2, 5, 9, 9),), ()),)), "'low' appears twice"),
     ],
 )
 def test_what_is_wrong_is_refused(flat: FlatDesign, settings: ConstraintSettings, words: str) -> None:
@@ -288,7 +288,7 @@ def test_symmetry_says_how_a_macro_may_be_turned(symmetry: str, names: list[str]
 
 def test_the_design_folder_has_them(flat: FlatDesign, tmp_path: Path) -> None:
     imported = import_flat(flat, ImportSettings(columns=5, rows=4, constraints=ConstraintSettings(port_keepout=1.0)))
-    assert any("is left out: a guide" in notice for notice in imported.notices)
+    assert any("is ignored: a guide" in notice for notice in imported.notices)
     write_design(tmp_path / "chip", imported)
     design = load(tmp_path / "chip")
     by_name = {name: node for node, name in enumerate(design.netlist.names)}

@@ -1,4 +1,4 @@
-"""Rectangles and what is made of area rules, against counting small squares."""
+"""Rectangles derived from area rules, compared with counts of unit squares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 12
 
 
 def painted(rectangles: np.ndarray) -> np.ndarray:
-    """How often each unit square of a 12 × 12 canvas is covered."""
+    """Returns how often each unit square of a 12 × 12 canvas is covered."""
     squares = np.zeros((SIDE, SIDE), int)
     for left, low, right, high in rectangles.astype(int).tolist():
         squares[max(left, 0) : max(right, 0), max(low, 0) : max(high, 0)] += 1

@@ -1,4 +1,4 @@
-"""Finding designs by name and path, and what the public face imports."""
+"""Finding designs by name and path, and the imports of the public interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.small_files import NETLIST, PLACEMENT
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of two designs on PLACEMENT_PATH, `mine` and `unplaced`."""
+    """Returns a folder of two designs on PLACEMENT_PATH, `mine` and `unplaced`."""
     for name in ("mine", "unplaced"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "netlist.pb.txt").write_text(NETLIST)
@@ -118,7 +118,7 @@ def test_canvas_smaller_than_all_macros_together(folder: Path) -> None:
 
 
 def test_importing_the_package_is_light() -> None:
-    """No JAX, no engine, no Matplotlib until they are needed; Gymnasium is told of the environment at once."""
+    """JAX, the engine and Matplotlib are imported on first use; Gymnasium's environment is registered at once."""
     heavy = ["jax", "flax", "tensorflow", "matplotlib", "placement.engine", "scipy"]
     code = f"import sys, placement; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)

@@ -1,4 +1,4 @@
-"""Macros joined to arrays: the same wires, constraints and places as the macros by themselves."""
+"""Macros joined to arrays: the same wires, constraints and positions as the individual macros."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def joined(flat: FlatDesign, *settings: ArraySetting, banks: bool = False) -> tu
 
 
 def strewn(flat: FlatDesign, *, turned: bool = True, seed: int = 0) -> Placement:
-    """Everything placed at random, macros and all turned as they like."""
+    """Places everything at random, in random orientations."""
     draw, count = np.random.default_rng(seed), flat.netlist.num_nodes
     ports = flat.netlist.kind == NodeKind.PORT
     x, y = draw.random((2, count)) * 80 + 10
@@ -50,7 +50,7 @@ def strewn(flat: FlatDesign, *, turned: bool = True, seed: int = 0) -> Placement
 
 
 def taken_apart(design: FlatDesign, placement: Placement, flat: FlatDesign) -> Placement:
-    """A placement of the joined netlist as one of the files' own nodes."""
+    """Converts a placement of the joined netlist to one of the file's own nodes."""
     of = {name: node for node, name in enumerate(flat.netlist.names)}
     x, y, orientation = np.zeros((3, flat.netlist.num_nodes))
     arrays = {array.node: array for array in design.arrays}
@@ -95,7 +95,7 @@ def test_where_an_array_stands_is_what_its_macros_say(orientation: Orientation) 
 
 @pytest.mark.parametrize("columns", [0, 1, 3])
 def test_wires_are_as_long_as_those_of_the_macros(flat: FlatDesign, columns: int) -> None:
-    """The half perimeters of the files' own netlist, an oracle that knows of no arrays."""
+    """The half perimeters of the file's own netlist, an oracle without arrays."""
     design, _ = joined(flat, ArraySetting("block", ("bank*",), columns, (1.0, 2.0)), banks=True)
     assert [len(array.names) for array in design.arrays] == [4, 2]
     for seed in range(5):
@@ -151,7 +151,7 @@ def test_an_array_keeps_what_its_macros_must_keep_to(tmp_path: Path) -> None:
     upright[flat.netlist.hard[1]] = orientation_set(["N", "S", "E"])
     constraints = dataclasses.replace(constraints, orientations=upright)
     design, kept, _ = with_arrays(flat, constraints, [ArraySetting("block", ("bank*",))])
-    assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as of the macro
+    assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as for the macro
     assert design.floorplan.halo.tolist() == [[1, 3, 2, 0.5]]
     assert orientation_names(int(kept.orientations[0])) == ["N", "S", "E"]
     # Without gaps of its own it leaves room for the halos: 10 + 1 + 2, 6 + 3 + 0.5.
@@ -216,7 +216,7 @@ def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
 
 
 def test_macros_that_stand_as_the_array_give_it_its_place(tmp_path: Path) -> None:
-    """Two rows of two, mirrored left and right: bank[0] stands on the right."""
+    """Two rows of two, mirrored left and right: bank[0] is on the right."""
     places = {
         MEMORIES[0]: "PLACED ( 30000 20000 ) FN", MEMORIES[1]: "PLACED ( 20000 20000 ) FN",
         MEMORIES[2]: "PLACED ( 30000 26000 ) FN", MEMORIES[3]: "PLACED ( 20000 26000 ) FN",
@@ -239,7 +239,7 @@ def test_the_file_keeps_them(flat: FlatDesign, tmp_path: Path) -> None:
     for one, other in zip(again.arrays, design.arrays, strict=True):
         for field in dataclasses.fields(MacroArray):
             assert np.array_equal(getattr(one, field.name), getattr(other, field.name))
-    with pytest.raises(DesignError, match="node number 3 represents an array but is no hard macro"):
+    with pytest.raises(DesignError, match="node number 3 represents an array but is not a hard macro"):
         dataclasses.replace(design, arrays=(dataclasses.replace(design.arrays[0], node=3),))
 
 
@@ -284,7 +284,7 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
 
 
 def standing(flat: FlatDesign, array: MacroArray, orientation: int, order: list[int], shaken: float = 0.0) -> Placement:
-    """The files' macros where the array's slots are in an orientation, in another order, each shaken by so many µm."""
+    """Puts the file's macros on the array's slots in an orientation and another order, each moved by `shaken` µm."""
     there = strewn(flat, turned=False)
     x, y = there.x.copy(), there.y.copy()
     of = {name: node for node, name in enumerate(flat.netlist.names)}

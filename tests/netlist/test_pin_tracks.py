@@ -45,7 +45,7 @@ Shape = tuple[str, float, float]  # layer, centre
 
 
 def chip(folder: Path, pins: dict[str, list[Shape]], tracks: list[str], *, size: str = "10 BY 6") -> FlatDesign:
-    """Two RAMs with pins of 0.1 × 0.1 µm; M1 and M3 prefer x, M2 and M4 y. A pin named V… is of power."""
+    """Returns two RAMs with pins of 0.1 × 0.1 µm; M1 and M3 prefer x, M2 and M4 y. A pin named V… is a power pin."""
     layers = "".join(
         LAYER.format(name=f"M{number}", direction="HORIZONTAL" if number % 2 else "VERTICAL") for number in (1, 2, 3, 4)
     )
@@ -72,7 +72,7 @@ def snapped(flat: FlatDesign) -> tuple[Constraints, list[str]]:
 
 
 def on_tracks(flat: FlatDesign, found: Constraints, shapes: list[Shape], turn: Orientation) -> np.ndarray:
-    """bool [S, 9]: whether each shape is on a track at nine corners of the grid, the macro turned by hand."""
+    """Returns whether each shape is on a track at nine corners of the grid, bool [S, 9]; turns the macro by hand."""
     width, height = 10.0, 6.0
     turned = {
         "N": lambda x, y: (x, y), "S": lambda x, y: (width - x, height - y),
@@ -114,7 +114,7 @@ def test_pins_of_two_layers_lie_on_the_tracks_of_each_in_every_orientation(tmp_p
 
 @pytest.mark.parametrize("turn", list(Orientation))
 def test_several_patterns_of_one_layer(tmp_path: Path, turn: Orientation) -> None:
-    """Tracks at 0, 0.3, 1.0 and so on; pins 0.7 apart fit at 0.3 → 1.0 alone, a layer of the other axis aside."""
+    """Tracks at 0, 0.3, 1.0 and so on; pins 0.7 apart fit only at 0.3 → 1.0; the other axis's layer is ignored."""
     shapes: list[Shape] = [("M3", 2.0, 2.0), ("M3", 2.7, 2.7)]
     flat = chip(
         tmp_path, {f"p{i}": [shape] for i, shape in enumerate(shapes)},
@@ -156,7 +156,7 @@ def test_pins_that_differ_are_counted_and_layers_without_tracks_named(tmp_path: 
         "p4": [("M1", 1, 3.33), ("M1", 1, 3.4)],
     }  # fmt: skip
     _, notices = snapped(chip(tmp_path, pins, tracks))
-    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # of two shapes, one suffices
+    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # one of two shapes suffices
     assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan gives M3 none"
 
 

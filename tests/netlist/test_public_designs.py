@@ -1,4 +1,4 @@
-"""Public designs, downloaded from an HTTP server on this machine: whole, verified, resumed, and in time."""
+"""Public designs, downloaded from a local HTTP server: complete, verified, resumed, and within a deadline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOY = data_folder("netlists") / "toy6"
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `pages`, by path; a page is its bytes, and how many of them are announced but not sent."""
+    """Serves `pages` by path; a page is its bytes, and the number of bytes announced but not sent."""
 
     daemon_threads = True
 
@@ -73,7 +73,7 @@ def server():
 
 @pytest.fixture
 def toy(server, monkeypatch, tmp_path):
-    """A public design `mine` of two files, and the server's page of each."""
+    """Returns a public design `mine` of two files, and the server's page of each."""
     files, pages = [], {}
     for name in ("initial.plc", "netlist.pb.txt.gz"):
         data = (TOY / name).read_bytes()

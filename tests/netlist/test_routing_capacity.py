@@ -1,4 +1,4 @@
-"""Routing capacity: by hand, and beside the published figures of Ariane's floorplan."""
+"""Routing capacity: by hand, and compared with the published figures of Ariane's floorplan."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
     assert (capacity.horizontal, capacity.vertical) == (13.5, 13.5)
     (notice,) = capacity.notices
     assert notice == (
-        "no file gives tracks or pitches in both directions: 13.5 tracks per µm are assumed in each, of which macros "
-        "take half"
+        "no file gives tracks or pitches in both directions: 13.5 tracks per µm are assumed in each, half of them "
+        "blocked by macros"
     )
     assert (capacity.macro_horizontal, capacity.macro_vertical) == (6.75, 6.75)
 
@@ -58,7 +58,7 @@ def test_layers_without_direction_do_not_count_and_are_said(tmp_path: Path) -> N
     capacity = routing_capacity(read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0])
     assert [layer.name for layer in capacity.layers] == ["M1", "M2"]
     (notice,) = capacity.notices
-    assert notice == "layer 'AP' has no DIRECTION in its LEF file: it does not count for the routing capacity"
+    assert notice == "layer 'AP' has no DIRECTION in its LEF file: it is ignored in the routing capacity"
 
 
 def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
     design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
     bare = dataclasses.replace(design, technology=dataclasses.replace(design.technology, masters=MappingProxyType({})))
     (notice,) = routing_capacity(bare).notices
-    assert notice == "no OBS says what macros block: they are taken to fill the lowest 4 layers"
+    assert notice == "no OBS in LEF: macros are assumed to block the lowest 4 layers"
 
 
 def test_tracks_without_number_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The spacing that an import chooses where nothing gives halos."""
+"""The spacing that an import chooses if no file defines halos."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def small() -> FlatDesign:
 
 @pytest.fixture(scope="module")
 def flat(small: FlatDesign) -> FlatDesign:
-    """With four macros of 100 × 100 µm."""
+    """Returns the design with four macros of 100 × 100 µm."""
     sides = {name: getattr(small.netlist, name).copy() for name in ("width", "height")}
     for side in sides.values():
         side[small.netlist.hard] = 100.0
@@ -83,12 +83,14 @@ def test_small_macros_have_none(flat: FlatDesign) -> None:
 def test_the_import_says_which_spacing_it_chose_unless_halos_are_zero_by_request(flat: FlatDesign) -> None:
     constraints, notices = constraints_of(flat)
     assert constraints.spacing == spacing(flat) > 0
-    assert any(f"{constraints.spacing:g} µm apart, for cells to fit" in notice for notice in notices)
+    assert any(f"{constraints.spacing:g} µm apart, so that cells fit" in notice for notice in notices)
     constraints, notices = constraints_of(flat, ConstraintSettings(halo=(0.0, 0.0)))
     assert constraints.spacing == 0.0 and not any("apart" in notice for notice in notices)
     constraints, notices = constraints_of(flat, ConstraintSettings(halos={"macro1": (0.0, 1.5)}))
     assert constraints.spacing == spacing(flat, 1.5)
-    assert any(f"{constraints.spacing:g} µm apart, for the rows between their halos" in notice for notice in notices)
+    assert any(
+        f"{constraints.spacing:g} µm apart, so that the rows between their halos" in notice for notice in notices
+    )
 
 
 def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(small: FlatDesign) -> None:

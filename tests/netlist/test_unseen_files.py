@@ -1,4 +1,4 @@
-"""Files such as strangers bring: other technologies, ports without places, Bookshelf with files missing."""
+"""Files of other users: other technologies, ports without positions, Bookshelf with files missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW = ClusteringSettings(clusters=12)
 
 
 def whole_way(flat: FlatDesign, folder: Path, **options: int) -> Design:
-    """Imported, written, loaded, and its macros placed legally."""
+    """Imports, writes and loads a design, and places its macros legally."""
     imported = import_flat(flat, ImportSettings(clustering=FEW, **options))  # type: ignore[arg-type]
     write_design(folder, imported)
     design = load(folder)
@@ -71,7 +71,7 @@ def test_ports_without_places_stand_on_the_edges(tmp_path: Path) -> None:
 
 
 def bookshelf(folder: Path, *, scl: bool, pl: bool) -> Path:
-    """120 cells in a chain past 5 macros, 8 pads, the first of which is on three nets."""
+    """Writes 120 cells in a chain past 5 macros, and 8 pads, the first of which is on three nets."""
     rng = np.random.default_rng(0)
     nodes = [f"c{number} {4 + number % 5} 12" for number in range(120)]
     nodes += [f"m{number} {60 + 12 * number} {48 + 12 * number}" for number in range(5)]
@@ -138,7 +138,7 @@ def test_a_design_whose_macros_are_fixed_says_so(tmp_path: Path) -> None:
     chip.write_text(text)
     flat = read_lef_def([lef], chip)[0]
     imported = import_flat(flat, ImportSettings(columns=10, rows=10, clustering=FEW))
-    assert "all 3 macros are fixed: nothing is left to place unless they are freed" in imported.notices
+    assert "all 3 macros are fixed: there is nothing to place, unless they are freed" in imported.notices
     freed = dataclasses.replace(flat.placement, fixed=flat.placement.fixed & (flat.netlist.kind != NodeKind.HARD))
     imported = import_flat(
         dataclasses.replace(flat, placement=freed), ImportSettings(columns=10, rows=10, clustering=FEW)

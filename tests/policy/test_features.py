@@ -1,4 +1,4 @@
-"""The springs' energy given the placed macros: one step after another, whole episodes, and all at once."""
+"""The springs' energy given the placed macros: step by step, whole episodes, and all at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, can
 
 
 def _slow(inputs: GraphInputs, seen: Observation) -> np.ndarray:
-    """Sample by sample and macro by macro, float64 [B, 2]."""
+    """Computes sample by sample and macro by macro, float64 [B, 2]."""
     result = np.zeros((len(seen.step), 2))
     for sample, (design, step) in enumerate(zip(seen.design, seen.step, strict=True)):
         places = np.stack((seen.x[sample], seen.y[sample]), axis=1).astype(float)
@@ -67,12 +67,12 @@ def test_all_methods_agree(designs: list[Design]) -> None:
 
 
 def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
-    """No array of a decision has the samples' axis with the designs', or with that of the macros twice."""
+    """No array of a decision has the samples' axis together with the designs', or with that of the macros twice."""
     small = PolicyConfig(node_width=4, rounds=1, grid_width=4)
     largest = random_design(2, hard=23, soft=3, ports=4, nets=30, canvas=square_canvas(9, 7))
     agent = Agent(small, [*DESIGNS * 6, largest])
     inputs, params, samples, designs = agent.network.inputs, agent.init(0), 37, 13
-    macros = inputs.order.shape[1]
+    macros = inputs.size.shape[1]
     seen, before = random_observation(DESIGNS, 0, samples), np.zeros((samples, 2), np.float32)
     padding = ((0, 0), (0, macros - seen.x.shape[1]))
     seen = seen._replace(x=np.pad(seen.x, padding), y=np.pad(seen.y, padding))

@@ -1,4 +1,4 @@
-"""A policy network of the user's own, by its import path: it trains, resumes and is identified by its checkpoint."""
+"""A user-defined policy network, by its import path: it trains, resumes and is identified by its checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bfloat16 for the products of every cell: close to float32, and float32 wherever it must be."""
+"""bfloat16 for the products of every cell: close to float32, and float32 where required."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_auto_is_bfloat16_on_accelerators_only(monkeypatch: pytest.MonkeyPatch) 
 def test_products_of_float32_are_made_at_full_precision(
     config: PolicyConfig, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On an accelerator, whose habit is fewer digits: forwards and backwards."""
+    """Accelerators use fewer digits by default: forward and backward pass."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     network = Agent(dataclasses.replace(config, dtype=dtype), DESIGNS).network
     seen, params = random_observation(DESIGNS, 0, 8), network.init(0)

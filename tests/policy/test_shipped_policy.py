@@ -1,4 +1,4 @@
-"""The policy that comes with the project places designs as it did when it was trained, whatever has moved since."""
+"""The shipped policy places designs as when it was trained, whatever code has changed since."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACTIONS = {
     ],
 }
 LOG_PROBABILITY = {"toy6": -3.1040975, "clustered40": -10.2283102}
-"""Of all actions together."""
+"""Total log-probability of all actions."""
 
 
 @pytest.mark.parametrize("name", ["toy6", "clustered40"])

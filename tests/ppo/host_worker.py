@@ -1,4 +1,4 @@
-"""A learner host for test_hosts.py: learns from its own shard's episodes and prints what came of it."""
+"""A learner host for test_hosts.py: learns from its own shard's episodes and prints the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHARE = 8 // COUNT
 
 
 def read_own(shard: ReplayShard, episodes: list[Episode], steps: int) -> list[Episode]:
-    """This host's share of the episodes, by way of its own shard."""
+    """Returns this host's share of the episodes, read from its own shard."""
     mine = episodes[HOSTS.index * SHARE :][:SHARE]
     writer = ShardWriter(lambda: (shard.address,), home=0, steps=steps)
     for one in mine:
@@ -46,7 +46,7 @@ def read_own(shard: ReplayShard, episodes: list[Episode], steps: int) -> list[Ep
 
 
 def main() -> None:
-    """Two iterations over eight episodes each; host 0 saves."""
+    """Runs two iterations over eight episodes each; host 0 saves."""
     designs = [four_macros()]
     ppo = PPOConfig(iterations=4, epochs=2, minibatch_size=16)
     env = EnvConfig(soft_placer="none")
@@ -65,7 +65,7 @@ def main() -> None:
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(learner.parameters())]
     parameters = np.concatenate(leaves)
     digest = hashlib.sha256(parameters.tobytes()).hexdigest()
-    np.save(f"{FOLDER}-{HOSTS.index}.npy", parameters)  # not printed: what fills a pipe waits for its reader
+    np.save(f"{FOLDER}-{HOSTS.index}.npy", parameters)  # not printed, because a full pipe would block
     print(json.dumps({
         "devices": len(jax.devices()), "digest": digest,
         "samples": metrics["samples"], "policy_loss": metrics["policy_loss"],

@@ -1,4 +1,4 @@
-"""The baseline that is regressed on what episodes have been like so far."""
+"""The baseline that is regressed on the episodes so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONE = np.ones(1)
 
 
 def _drawn(generator: np.random.Generator, *, drift: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """48 episodes of 16 steps: three features that sum up what comes, of which the first two pay."""
+    """Returns 48 episodes of 16 steps: three features that sum up the future; only the first two affect the reward."""
     each = generator.normal(size=(48, 16, 3)).astype(np.float32)
     before = np.cumsum(each, axis=1) - each + drift
     reward = (each[:, :, 0] - 0.5 * each[:, :, 1]).sum(axis=1) + drift
@@ -34,7 +34,7 @@ def _drawn(generator: np.random.Generator, *, drift: float = 0.0) -> tuple[np.nd
 
 
 def _of(design: np.ndarray, lengths: np.ndarray) -> Episode:
-    """Episodes of these designs and lengths."""
+    """Returns episodes of these designs and lengths."""
     return signature(0)._replace(design=design, length=lengths)
 
 
@@ -49,7 +49,7 @@ def _taught(iterations: int, *, seed: int = 0, drift: float = 0.0) -> tuple[Regr
 
 
 def test_it_explains_what_can_be_known() -> None:
-    """On average over the steps, half of what an episode pays has been decided; the ridge takes some of it."""
+    """On average over the steps, half of an episode's reward is decided; the ridge removes some of it."""
     _, explained = _taught(8)
     assert explained[0] == pytest.approx(0, abs=1e-6)
     assert 0.25 < np.mean(explained[4:]) < 0.6
@@ -84,7 +84,7 @@ def test_episodes_of_other_lengths_and_designs_stay_apart() -> None:
 
 
 def test_designs_may_share_their_weights() -> None:
-    """What is learned of designs together is the sum of what is learned of each, about its own means."""
+    """The regression over all designs is the sum of those of each design, about its own means."""
     features, rewards, lengths = _drawn(np.random.default_rng(1))
     batch, macros = _of(np.arange(48) % 2, lengths), np.array([16, 16])
     _, apart = predicted(no_episodes(2, 3), features, rewards, batch, macros=macros, unit=np.ones(2))
@@ -104,7 +104,7 @@ def _learner(designs: list[Design]) -> Learner:
 
 @pytest.fixture(scope="module")
 def learner(designs: list[Design]) -> Learner:
-    """One for the tests that leave its state, so that it compiles once."""
+    """Returns one learner for the tests that do not change its state, so that it compiles once."""
     return _learner(designs)
 
 
@@ -117,7 +117,7 @@ def _features(learner: Learner, episodes: list[Episode]) -> np.ndarray:
 
 
 def test_features_know_nothing_of_what_comes(learner: Learner, designs: list[Design]) -> None:
-    """A baseline that knew the step's own action would bias the gradient."""
+    """A baseline that depended on the step's own action would bias the gradient."""
     whole = played_episodes(designs, 32, 0, env=ENV)
     other = [first for first in whole if not first.dead_end][:2]
     cut = [
@@ -140,7 +140,7 @@ def test_features_do_not_depend_on_how_many_episodes_are_looked_at_at_once(
 
 
 def test_the_cost_of_random_episodes_is_explained() -> None:
-    """Over all steps, the first ones included, before which nothing is decided; the last macros complete most nets."""
+    """Over all steps, including the first, before which nothing is decided; the last macros complete most nets."""
     wired = [random_design(4, hard=14, soft=0, ports=8, nets=60, canvas=square_canvas(8, 8))]
     env = EnvConfig(soft_placer="none", cost=CostConfig(density=0.0, congestion=0.0))
     learner = _learner(wired)
@@ -158,7 +158,7 @@ def test_it_travels_with_the_state(learner: Learner, designs: list[Design]) -> N
 
 
 def test_wire_mask_times_shares_adds_up_to_the_wirelength_cost() -> None:
-    """Without soft macros, episodes differ in the steps' added wirelength by as much as in the cost of the whole."""
+    """Without soft macros, the steps' added wirelengths differ between episodes by as much as the total cost."""
     design = random_design(3, hard=5, soft=0, ports=4, nets=12, canvas=square_canvas(8, 6))
     pool = make_pool(design, 6, config=EnvConfig(soft_placer="none"))
     shares = wire_shares([design], pool.spec.steps)

@@ -1,4 +1,4 @@
-"""The learner of designs that are drawn: what episodes count for, and designs made again from their numbers."""
+"""The learner on drawn designs: weights of episodes, and designs made again from their numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _drawn(kept: int = 100) -> DrawnDesigns:
 
 
 def _episodes(designs: DrawnDesigns, numbers: list[int], *, each: int = 4) -> list[Episode]:
-    """Random episodes, `each` of every design, that name their designs by their numbers, on the drawn grid."""
+    """Returns random episodes, `each` of every design, that name their designs by number, on the drawn grid."""
     _, columns, steps = designs.shape
     found = []
     for number in numbers:
@@ -79,7 +79,7 @@ def test_a_replay_shows_each_design_in_the_corner_of_the_largest(learner: DrawnL
 
 
 def test_other_designs_need_no_new_compilation_and_none_has_to_be_kept(learner: DrawnLearner) -> None:
-    """A learner that keeps one design makes the others again, and learns the same."""
+    """A learner that caches one design makes the others again, and learns the same."""
     initial, learned = jax.device_get(learner.state), []
     for kept in (100, 1):
         learner.state, learner._drawn = initial, _drawn(kept)

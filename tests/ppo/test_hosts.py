@@ -1,4 +1,4 @@
-"""Two learner hosts, processes of their own, do what one does."""
+"""Two learner hosts in separate processes compute the same as one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _free_port() -> int:
 
 
 def _run(count: int, folder: Path) -> list[dict]:
-    """What each of `count` hosts printed; they have two devices together. The first saves in `folder`."""
+    """Returns the output of each of `count` hosts; they have two devices together. The first saves in `folder`."""
     port, environment = str(_free_port()), os.environ | {"PYTHONPATH": str(WORKER.parents[2])}
     started = [
         subprocess.Popen(
@@ -51,13 +51,13 @@ def _run(count: int, folder: Path) -> list[dict]:
 @pytest.mark.timeout(600)
 @pytest.mark.slow
 def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
-    """Each from episodes of its own shard; there is one checkpoint."""
+    """Each learns from episodes of its own shard; there is one checkpoint."""
     pytest.importorskip("reverb")
     (alone,) = _run(1, tmp_path / "alone")
     first, second = _run(2, tmp_path / "together")
     assert first["devices"] == second["devices"] == alone["devices"] == 2
     assert first["samples"] == alone["samples"] > 8
-    assert first["digest"] == second["digest"]  # the same parameters on every host, to the last bit
+    assert first["digest"] == second["digest"]  # bit-identical parameters on every host
     parameters = [np.load(tmp_path / f"{name}-0.npy") for name in ("together", "alone")]
     np.testing.assert_allclose(*parameters, rtol=1e-4, atol=1e-5)
     assert first["policy_loss"] == pytest.approx(alone["policy_loss"], rel=1e-3, abs=1e-5)

@@ -1,4 +1,4 @@
-"""The learner on small designs: it learns, resumes exactly, survives NaN, and does the same on eight devices."""
+"""The learner on small designs: it learns, resumes exactly, survives NaN, and computes the same on eight devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def designs() -> list[Design]:
 
 @pytest.fixture(scope="module")
 def learner(designs: list[Design]) -> Learner:
-    """One learner for all tests here, so that it compiles once; each test sets its state."""
+    """Returns one learner for all tests here, so that it compiles once; each test sets its state."""
     return Learner(POLICY, PPO, ENV, designs, seed=0)
 
 
@@ -51,7 +51,7 @@ def _flat(state: LearnerState) -> np.ndarray:
 
 
 def _goals(learner: Learner, before: LearnerState, episodes: list[Episode]) -> ppo.Targets:
-    """What the learner's last update learned from the episodes, given its state before."""
+    """Returns the targets of the learner's last update from the episodes, given its previous state."""
     after, learner = learner.state, copy.copy(learner)
     learner.state = before
     prepared = learner.prepare(episodes)
@@ -62,7 +62,7 @@ def _goals(learner: Learner, before: LearnerState, episodes: list[Episode]) -> p
 
 
 def test_it_learns_what_pays(learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]) -> None:
-    """Probability moves to the rewarded columns, for both designs at once."""
+    """Probability shifts to the rewarded columns, for both designs at once."""
     learner.state = initial
     paid = []
     for iteration in range(12):
@@ -88,7 +88,7 @@ def test_it_learns_what_pays(learner: Learner, initial: LearnerState, agent: Age
 def test_the_first_step_sees_the_actors_distribution(
     learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]
 ) -> None:
-    """Episodes played again give back the very log-probabilities that the actor drew with: the ratio is 1."""
+    """Replayed episodes reproduce exactly the log-probabilities with which the actor drew: the ratio is 1."""
     learner.state = initial
     episodes = played_episodes(designs, 32, 3, env=ENV, played_by=(agent, learner.parameters()))
     still = copy.copy(learner)
@@ -101,7 +101,7 @@ def test_the_first_step_sees_the_actors_distribution(
 def test_older_episodes_are_weighed_and_clipped_against_the_policy_of_now(
     learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]
 ) -> None:
-    """The loss of the first step by hand: -min(1, π/μ)·A, with π and μ from an agent that plays the actions again."""
+    """The loss of the first step by hand: -min(1, π/μ)·A, with π and μ from an agent that replays the actions."""
     learner.state = initial
     drawn = played_episodes(designs, 32, 3, env=ENV, played_by=(agent, learner.parameters()), bonus=2, version=0)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Advantages, statistics and losses against hand-computed numbers."""
+"""Advantages, statistics and losses compared with hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ COEFFICIENTS = Coefficients(jnp.float32(0.2), jnp.float32(0.01))
 
 
 def _ended(design: np.ndarray, reward: np.ndarray, dead_end: np.ndarray) -> Episode:
-    """Episodes of which only the end counts."""
+    """Returns episodes of which only the end matters."""
     return signature(0)._replace(design=design, reward=reward, dead_end=dead_end)
 
 
 def _batch(lengths: list[int]) -> Episode:
-    """Episodes of one design in arrays of three steps."""
+    """Returns episodes of one design in arrays of three steps."""
     batch = Episode(*(np.repeat(value[None], len(lengths), axis=0) for value in signature(3)))
     return batch._replace(length=np.array(lengths, np.int32))
 
@@ -96,7 +96,7 @@ def test_statistics_follow_each_design_and_leave_dead_ends_out() -> None:
 
 
 def test_rising_rewards_are_told_in_deviations_of_one_iteration() -> None:
-    """Rewards rise by half a deviation an iteration: the newest have deviation 1 all the same, and a mean near 0."""
+    """Rewards rise by half a deviation per iteration: the newest still have deviation 1, and a mean near 0."""
     generator, statistics = np.random.default_rng(0), initial_statistics(1)
     for iteration in range(60):
         reward = (0.005 * iteration + 0.01 * generator.standard_normal(48)).astype(np.float32)

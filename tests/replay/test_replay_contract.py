@@ -1,4 +1,4 @@
-"""What every kind of replay must do: the same tests over each kind."""
+"""The contract of every kind of replay: the same tests over each kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replay(kind: str) -> Iterator[Replay]:
 
 
 class Thread(threading.Thread):
-    """A thread whose result or exception is had from `result`."""
+    """A thread whose result or exception is returned by `result`."""
 
     def __init__(self, work: Callable[[], object], name: str | None = None) -> None:
         super().__init__(name=name, daemon=True)
@@ -182,7 +182,7 @@ def test_several_writers_and_readers_lose_and_repeat_nothing(replay: Replay) -> 
     for thread in threads:
         thread.result()
     assert sorted(itertools.chain(*results)) == [(actor, count) for actor in range(writers) for count in range(each)]
-    for identities in results:  # what one reader gets of one writer comes in the order of writing
+    for identities in results:  # one reader receives one writer's items in the order of writing
         for actor in range(writers):
             mine = [count for who, count in identities if who == actor]
             assert mine == sorted(mine)

@@ -1,4 +1,4 @@
-"""Which replay the configuration gets, with and without Reverb."""
+"""The replay selected by the configuration, with and without Reverb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the Reverb replay does: it rejects malformed items and keeps to itself."""
+"""Behaviour specific to the Reverb replay: it rejects malformed items and is isolated."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ LONG = 120.0
 
 
 class Shards:
-    """Some shards in processes of their own, and where they are at present."""
+    """Several shards in their own processes, and their current addresses."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder
@@ -109,7 +109,7 @@ def _identity(item: Episode) -> tuple[int, ...]:
 
 
 def _rest(replay: ShardedReplay) -> list[Episode]:
-    """What else there is, until nothing comes for a while: a copy of what was read would be among it."""
+    """Returns the remaining episodes until none arrives for a while: a duplicate would be among them."""
     found: list[Episode] = []
     with contextlib.suppress(ReplayTimeout):
         while True:
@@ -139,7 +139,7 @@ def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: Shar
     with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
         replay.read(1, timeout=0.2)
     shards.restart(1, same_port=False)
-    mine.write(episode(1), timeout=LONG)  # the same again, which no shard has confirmed yet
+    mine.write(episode(1), timeout=LONG)  # the same again, still unconfirmed by any shard
     assert counts(replay.read(1, timeout=LONG)) == [1]
     assert mine.shard == 1
 

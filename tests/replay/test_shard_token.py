@@ -80,7 +80,7 @@ def _flushed(writer: shard_items.ItemWriter) -> bool:
 
 
 def _own_address() -> str:
-    """Of this machine, other than loopback; found without sending anything."""
+    """Returns an address of this machine other than loopback; found without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -100,7 +100,7 @@ def test_only_the_gate_listens_where_others_reach_it() -> None:
         with listener:
             assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0") == b"lo"
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", shard.port), timeout=LONG)  # it listens at its own address only
+            socket.create_connection(("127.0.0.1", shard.port), timeout=LONG)  # it listens only at its own address
         _write(shard, 1, dial=Tunnels(TOKEN).dial)
     finally:
         shard.close()

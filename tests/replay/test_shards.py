@@ -95,7 +95,7 @@ def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -
         mine.write(episode(4), timeout=0.2)
     replay = reader(addresses)
     assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
-    mine.write(episode(4), timeout=LONG)  # the same again goes on waiting: it is there once
+    mine.write(episode(4), timeout=LONG)  # the same again still waits: it exists already
     mine.write(episode(5), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [4, 5]
     assert replay.duplicates == 0
@@ -209,7 +209,7 @@ def test_the_newest_checkpoint_counts_though_the_clock_was_set_back(
         save = client.checkpoint
 
         def save_in_the_future() -> str:
-            """As Reverb would name it on a machine whose clock is ahead."""
+            """Returns a checkpoint name of Reverb on a machine whose clock is ahead."""
             saved = Path(save())
             return str(saved.rename(saved.with_name("2999-01-01T00:00:00.000000000+00:00")))
 

@@ -1,4 +1,4 @@
-"""What the pictures of full evaluations show: their axes and data, not their pixels."""
+"""Plots of full evaluations: their axes and data, not their pixels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def panel(name: str, seed: int, full: FullMetrics = FULL) -> FullPanel:
 
 
 def shown(axes: Axes) -> np.ndarray:
-    """The centres of the cells that are drawn, float [M, 2]."""
+    """Returns the centres of the drawn cells, float [M, 2]."""
     dots = [one for one in axes.collections if isinstance(one, PathCollection)]
     assert len(dots) == 1
     return np.asarray(dots[0].get_offsets())

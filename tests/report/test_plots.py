@@ -21,12 +21,12 @@ from tests.support.designs import four_macros, random_design
 
 
 def _pixels(figure: Figure) -> np.ndarray:
-    """uint8 [height, width, 3], the picture from its top."""
+    """Returns the picture from its top, uint8 [height, width, 3]."""
     return np.array(Image.open(io.BytesIO(style.png_bytes(figure))).convert("RGB"))
 
 
 def _colour_at(figure: Figure, pixels: np.ndarray, x: float, y: float) -> np.ndarray:
-    """The pixel that shows the place (x, y) µm of the figure's first axes."""
+    """Returns the pixel at the position (x, y) µm of the figure's first axes."""
     column, row = figure.axes[0].transData.transform((x, y))
     return pixels[round(pixels.shape[0] - row), round(column)]
 

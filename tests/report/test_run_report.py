@@ -5,16 +5,14 @@ import html.parser
 import json
 import re
 
-import pytest
-
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, costs_object
 from placement.netlist.formats.plc import write_placement
-from placement.report.run_report import DRAWN, picture, write_report
+from placement.report.run_report import DRAWN, write_report
 from tests.support.designs import four_macros, random_design
 
 
 def _run_folder(folder, designs):
-    """A run folder as training leaves it."""
+    """Writes a run folder as training does."""
     folder.mkdir()
     header = "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,wirelength_cost_mean"
     (folder / "metrics.csv").write_text(f"{header}\n1,8,24,1.5,1.25,1.1,0.1,0.2\n2,16,48,3.0,1.0,0.9,0.1,0.1\n")
@@ -49,13 +47,13 @@ def test_report_holds_everything_and_fetches_nothing(tmp_path):
     design = four_macros()
     page = write_report(_run_folder(tmp_path / "seed1", [design]), [design])
     pictures = list((tmp_path / "seed1" / "plots").iterdir())
-    assert {path.name for path in pictures} == {"training.png", "placement.png", "maps.png", "episode.gif"}
+    assert {path.name for path in pictures} == {"training.png", "placement.png", "maps.png"}
     assert all(path.stat().st_size > 1000 for path in pictures)
     text = page.read_text(encoding="utf-8")
     links = _Links()
     links.feed(text)
     assert links.open == []
-    assert len(links.sources) == 4
+    assert len(links.sources) == 3
     assert all(source.startswith("data:image/") for source in links.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
     assert f"{compute_costs(design).total:.6f}" in text
@@ -64,7 +62,7 @@ def test_report_holds_everything_and_fetches_nothing(tmp_path):
 
 def test_several_designs_have_pictures_of_their_own(tmp_path):
     designs = [four_macros(), random_design(3)]
-    write_report(_run_folder(tmp_path / "run", designs), designs, animated=False)
+    write_report(_run_folder(tmp_path / "run", designs), designs)
     names = {path.name for path in (tmp_path / "run" / "plots").iterdir()}
     assert names == {
         "training.png",
@@ -74,7 +72,7 @@ def test_several_designs_have_pictures_of_their_own(tmp_path):
 
 def test_of_many_designs_the_first_are_drawn_and_the_page_says_so(tmp_path):
     designs = [dataclasses.replace(random_design(number), name=f"d{number:02}") for number in range(DRAWN + 2)]
-    page = write_report(_run_folder(tmp_path / "run", designs), designs, animated=False)
+    page = write_report(_run_folder(tmp_path / "run", designs), designs)
     drawn = {path.name for path in (tmp_path / "run" / "plots").glob("placement-*.png")}
     assert drawn == {f"placement-{design.name}.png" for design in designs[:DRAWN]}
     text = page.read_text(encoding="utf-8")
@@ -87,9 +85,3 @@ def test_an_empty_run_folder_makes_an_empty_report(tmp_path):
     page = write_report(tmp_path / "run", [four_macros()])
     assert not list((tmp_path / "run" / "plots").iterdir())
     assert "four_macros" in page.read_text(encoding="utf-8")
-
-
-def test_only_pictures_are_embedded(tmp_path):
-    (tmp_path / "a.txt").write_text("text")
-    with pytest.raises(ValueError, match="must be one of"):
-        picture(tmp_path / "a.txt", "no picture")

@@ -1,4 +1,4 @@
-"""Real training processes that are killed, stopped and started again with the same command."""
+"""Real training processes that are killed, stopped and restarted with the same command."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Process:
         self.output: list[str] = []
 
     def until(self, text: str) -> None:
-        """Reads lines until one has `text`."""
+        """Reads lines until one contains `text`."""
         for line in self._lines():
             if text in line:
                 return
@@ -65,7 +65,7 @@ class Process:
         self.process.send_signal(number)
 
     def end(self) -> int:
-        """Reads to the end; the exit code."""
+        """Reads to the end; returns the exit code."""
         for _ in self._lines():
             pass
         code = self.process.wait(LONG)
@@ -86,7 +86,7 @@ def _rows(folder: Path) -> list[dict[str, str]]:
 
 
 def _check_whole(folder: Path, iterations: int) -> None:
-    """Every iteration once, and a best placement that costs what it says."""
+    """Checks that every iteration occurs once, and that the best placement has its reported cost."""
     assert [int(row["iteration"]) for row in _rows(folder)] == list(range(1, iterations + 1))
     design = load("toy6")
     _, placement = read_placement(folder / "best.plc", design.netlist)
@@ -160,7 +160,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         first = Process(*command, folder=folders[0], environment=server.environment)
         first.until("iteration 20/")
         wait_until(lambda: "PUT /bucket/mine/.manifest.json" in (tmp_path / "s3.log").read_text())
-        first.send(signal.SIGSTOP)  # else it might be done before the second one looks, where processors are shared
+        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one looks on a busy machine
         # A second one waits to see whether the first one is alive.
         second = Process(*command, folder=folders[2], environment=server.environment)
         second.until("to see whether process")

@@ -1,4 +1,4 @@
-"""The local runtime from end to end, with real environments and a fake network."""
+"""The local runtime end to end, with real environments and a fake network."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TIMES = {
 
 
 class Shown:
-    """Remembers what is shown."""
+    """Records what is shown."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, float]] = []
@@ -150,7 +150,9 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
 
 
 def test_inference_threads_and_batches_do_not_change_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever decides, one actor's episodes are the same; two batches change them, but not the number of threads."""
+    """One actor's episodes do not depend on the inference thread; two batches change them, the thread count does
+    not.
+    """
 
     def numbers(folder: str, **changes: Any) -> list[dict[str, str]]:
         _run(_config(tmp_path / folder, runtime=_runtime(evaluate_every=2, **changes)))
@@ -169,7 +171,7 @@ def test_several_actors_share_central_inference(tmp_path: Path) -> None:
 def test_an_iterations_best_is_told_before_the_next_one_can_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evaluations come before the parameters that the next iteration's episodes are drawn with."""
+    """Evaluations precede the parameters with which the next iteration's episodes are drawn."""
     events: list[Any] = []
     evaluate, publish = components.Evaluator.evaluate, local.MemoryStore.publish
     monkeypatch.setattr(
@@ -212,7 +214,7 @@ def test_silence_before_the_first_iteration_is_explained(tmp_path: Path) -> None
 def test_the_metrics_hold_the_best_cost_though_it_was_found_after_the_last_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An actor finds a better placement while the run ends."""
+    """An actor finds a better placement while the run is ending."""
     design, shut_down = load("toy6"), local.Supervisor.shut_down
     found = compute_costs(design, design.initial)._replace(total=1e-3)
 
@@ -358,7 +360,7 @@ def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytes
 def test_on_ray_a_run_that_its_time_limit_ended_says_so_before_ray_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What runs on either runtime is one run, so that a local one can be given to the driver."""
+    """A run may change its runtime, so a local run can be continued by the driver."""
     clock = iter(np.arange(0.0, 1e6, 10.0))
     with monkeypatch.context() as patched:
         patched.setattr(learner_loop.LearnerLoop, "_seconds", lambda self: float(next(clock)))
@@ -413,7 +415,7 @@ def test_without_reverb_it_trains_and_says_so_once(
 
 
 def test_the_best_survives_a_kill_between_checkpoints(tmp_path: Path) -> None:
-    """The files are newer than the checkpoint: what they hold is taken back."""
+    """The files are newer than the checkpoint: their contents are restored."""
     seeds = {seed: _run(_config(tmp_path / str(seed), iterations=2, seed=seed))[0].best_cost for seed in (6, 7)}
     worse, better = max(seeds, key=seeds.get), min(seeds, key=seeds.get)
     assert seeds[better] < seeds[worse]
@@ -443,7 +445,7 @@ def test_flips_can_be_turned_off_even_when_a_run_goes_on(tmp_path: Path) -> None
 
 
 def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
-    """Both macros fit above each other, but each alone on gcell centres."""
+    """Both macros fit above each other, but each only alone on gcell centres."""
     nodes = [
         Node("port", NodeKind.PORT, 0.0, 15.0),
         Node("one", NodeKind.HARD, 15.0, 7.0, 20.0, 12.0),
@@ -463,7 +465,7 @@ def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
 
 
 def test_drawn_designs_are_trained_on_and_others_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two starts learn from the designs that one start learns from, four episodes of each, and from none twice."""
+    """Two starts learn from the same designs as one start, four episodes of each, and from none twice."""
     monkeypatch.setattr(run_folder, "VALIDATION_DESIGNS", 2)
     seen: list[int] = []
 

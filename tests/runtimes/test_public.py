@@ -1,4 +1,4 @@
-"""Training from Python: the settings of the command, by dotted keys. `placement.train`'s own example trains."""
+"""Training from Python with the command's settings, by dotted keys. The example of `placement.train` itself trains."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ CELLS = 12
 
 
 def array_def(places: dict[str, str] | None = None, *, halo: str = "") -> str:
-    """The DEF: a core of 100 × 80 µm from (2, 4), memories of 10 × 6 µm.
+    """Returns the DEF: a core of 100 × 80 µm from (2, 4), memories of 10 × 6 µm.
 
     Args:
         places: memory, as the file writes it → its placing, as `PLACED ( 0 0 ) N`.
@@ -63,7 +63,7 @@ END DESIGN
 
 
 def array_flat(folder: Path, places: dict[str, str] | None = None, *, halo: str = "") -> FlatDesign:
-    """The same, written to `banks.lef` and `banks.def` in a folder and read."""
+    """Writes the chip to `banks.lef` and `banks.def` in a folder and reads it."""
     (folder / "banks.lef").write_text(LEF)
     (folder / "banks.def").write_text(array_def(places, halo=halo))
     return read_lef_def([folder / "banks.lef"], folder / "banks.def")[0]

@@ -1,4 +1,6 @@
-"""Writes what any client could write into a replay shard, past every check of this project's and of Reverb's client."""
+"""Writes arbitrary data of a client into a replay shard, bypassing every check of this project and of Reverb's
+client.
+"""
 
 from __future__ import annotations
 

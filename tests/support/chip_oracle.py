@@ -1,4 +1,4 @@
-"""The chip cost in plain Python, slow and straight from its definition: what the engine is checked against.
+"""The chip cost in plain Python, slow and directly from its definition, as reference for the engine.
 
 One loop per sentence of the definition (docs/explanation/chip-cost.md), exact sums. Lengths are in µm; maps are indexed
 [row][column], R rows and C columns.
@@ -35,7 +35,7 @@ TREES = {
 def chip_costs(
     design: Design, placement: Placement, weights: tuple[float, float, float] = (1.0, 0.5, 0.5)
 ) -> OracleCosts:
-    """All parts of the chip cost of a whole placement; weights of wirelength, density and congestion."""
+    """Returns all terms of the chip cost of a whole placement; weights of wirelength, density and congestion."""
     canvas, netlist = design.canvas, design.netlist
     total_weight = math.fsum(netlist.net_weight)
     extent = (canvas.width + canvas.height) * total_weight
@@ -49,7 +49,7 @@ def chip_costs(
 
 
 def bins(design: Design) -> Canvas:
-    """The canvas with bins about as large as the mean cluster's cells: 1 to 4 along a gcell's side."""
+    """Returns the canvas with bins about as large as the mean cluster's cells: 1 to 4 along a gcell's side."""
     canvas, netlist = design.canvas, design.netlist
     area = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
     if area <= 0:
@@ -60,7 +60,7 @@ def bins(design: Design) -> Canvas:
 
 
 def straps(design: Design) -> float:
-    """µm around hard macros that cells keep free: of 10, 5, 0 the first with which they need 70% at density 0.7."""
+    """Returns the PDN channel in µm: of 10, 5, 0 the first that leaves cells at most 70% utilisation at density 0.7."""
     if design.pdn_channel is not None:
         return design.pdn_channel
     canvas, netlist = design.canvas, design.netlist
@@ -73,7 +73,7 @@ def straps(design: Design) -> float:
 
 
 def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1.0, straps: float | None = None) -> Map:
-    """Share of each gcell's area that macros of a kind cover, summed, their sides scaled about their centres.
+    """Returns each gcell's share of area under macros of a kind, summed, their sides scaled about their centres.
 
     With `straps` what cells keep free around a macro is covered, too: so many µm, or its halo where that is more.
     """
@@ -110,7 +110,7 @@ def _kept_free(
 
 
 def room_length(design: Design, hard: Map, soft: Map) -> float:
-    """µm of wire, weighted: overfull area goes half the side of each block that it must leave; its pins follow.
+    """Returns weighted µm of wire: overflowing area moves half the side of each block that it must leave, with pins.
 
     In large blocks what is beyond the room at the target density goes the whole side, too. Of it, summed over blocks of
     one size, what the whole canvas lacks at that density is taken off: that goes part of the canvas's side, once.
@@ -144,7 +144,9 @@ def room_length(design: Design, hard: Map, soft: Map) -> float:
 
 
 def soft_pins(design: Design) -> float:
-    """Summed weights of the nets at soft macros, each net once for each place of its pins; lone places do not count."""
+    """Returns the summed weights of the nets at soft macros, per position of a net's pins; unconnected positions are
+    omitted.
+    """
     netlist = design.netlist
     weights = []
     for net in range(netlist.num_nets):
@@ -167,7 +169,7 @@ def _offset(design: Design, pin: int) -> tuple[float, float]:
 
 
 def wire_excess(design: Design, placement: Placement) -> float:
-    """µm of wire beyond the usable tracks that macros leave, both directions."""
+    """Returns µm of wire beyond the usable tracks that macros leave, in both directions."""
     canvas, netlist = design.canvas, design.netlist
     demand = {axis: [[0.0] * canvas.columns for _ in range(canvas.rows)] for axis in (0, 1)}
     for net in range(netlist.num_nets):
@@ -195,7 +197,7 @@ def wire_excess(design: Design, placement: Placement) -> float:
 
 
 def tracks_shut(design: Design, placement: Placement) -> tuple[Map, Map]:
-    """Share of each gcell's horizontal and vertical tracks that hard macros cut, summed over the macros.
+    """Returns the share of each gcell's horizontal and vertical tracks that hard macros block, summed over the macros.
 
     A macro that covers half of a gcell's width, or more, cuts the horizontal tracks as far as it is high there; a
     narrower one in proportion; upwards the same.
@@ -217,7 +219,7 @@ def _room(canvas: Canvas, shut: float, free: float, taken: float) -> float:
 
 
 def tree_factor(places: int) -> float:
-    """Linear between the table's entries; beyond them as the square root."""
+    """Interpolates linearly between the table's entries; extrapolates as the square root."""
     if places <= 3:
         return 1.0
     above = min((count for count in TREES if count >= places), default=None)

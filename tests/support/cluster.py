@@ -1,4 +1,4 @@
-"""A Ray cluster whose nodes are hosts of their own: network namespaces with an address and a cable each.
+"""A Ray cluster whose nodes are emulated hosts: network namespaces with an address and a cable each.
 
 Needs root and iproute2. What all nodes share is this machine's disk, processors and process numbers.
 """
@@ -30,11 +30,11 @@ WALL_CLOCK = Path(__file__).with_name("wall_clock.c")
 
 
 def _links() -> ModuleType:
-    """benchmarks/links.py, which makes the hosts; it is no package."""
+    """Imports benchmarks/links.py, which creates the hosts and is not in a package."""
     spec = importlib.util.spec_from_file_location("links", ROOT / "benchmarks" / "links.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["links"] = module  # its dataclasses look themselves up
+    sys.modules["links"] = module  # its dataclasses look up their own module
     spec.loader.exec_module(module)
     return module
 
@@ -43,7 +43,7 @@ links = _links()
 
 
 def missing() -> str:
-    """Why hosts cannot be made here; empty = they can."""
+    """Returns why hosts cannot be created here; empty if they can."""
     absent = [program for program in ("ip", "tc") if shutil.which(program) is None]
     if absent or os.geteuid():
         return "needs root and iproute2"
@@ -54,12 +54,12 @@ def missing() -> str:
 
 
 def missing_clocks() -> str:
-    """Why hosts cannot have clocks of their own here; empty = they can."""
+    """Returns why hosts cannot have their own clocks here; empty if they can."""
     return "" if shutil.which("cc") else "needs a C compiler"
 
 
 def _build_clock(folder: Path) -> Path:
-    """The library that puts a process's wall clock forward or back."""
+    """Builds the library that shifts a process's wall clock forward or back."""
     library = folder / "wall_clock.so"
     command = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library), str(WALL_CLOCK), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
@@ -68,7 +68,7 @@ def _build_clock(folder: Path) -> Path:
 
 
 class Cluster:
-    """Nodes on hosts; made by `make_cluster`.
+    """Nodes on hosts; created by `make_cluster`.
 
     Attributes:
         network: of the hosts.
@@ -98,7 +98,7 @@ class Cluster:
             subprocess.run(way, check=True, capture_output=True, timeout=LONG)
 
     def start(self, host: str, *, cpus: int, gpus: int = 0, own: Path | None = None, minutes: float = 0.0) -> None:
-        """Starts a node; the head first. Returns once it has joined.
+        """Starts a node, the head first; returns once it has joined.
 
         Args:
             host: its name.
@@ -123,7 +123,7 @@ class Cluster:
             library = str(_build_clock(self._said))
             variables |= {"LD_PRELOAD": library, "WALL_CLOCK_AHEAD": f"{60 * minutes:.0f}"}
         with (self._said / f"{host}.txt").open("a") as said:
-            begin = len(self.said(host))  # what an earlier start said is above
+            begin = len(self.said(host))  # after the output of earlier starts
             started = self.network.start(
                 host,
                 command,
@@ -138,16 +138,16 @@ class Cluster:
             time.sleep(0.1)
 
     def said(self, host: str) -> str:
-        """What a node's command printed, also at earlier starts."""
+        """Returns the output of a node's command, including earlier starts."""
         return (self._said / f"{host}.txt").read_text(encoding="utf-8", errors="replace")
 
     def processes(self, host: str) -> list[psutil.Process]:
-        """All processes of a node."""
+        """Returns all processes of a node."""
         node = self._nodes[host]
         return [node, *ray_connection.descendants(node.pid)]
 
     def lives(self, host: str) -> bool:
-        """Whether a node is there."""
+        """Returns whether a node is running."""
         return ray_connection.alive(self._nodes[host])
 
     def kill(self, host: str) -> None:
@@ -159,11 +159,11 @@ class Cluster:
         ray_connection.end_all(all_of_it, timeout=0.0)
 
     def run(self, config: Mapping[str, Any], *, factories: Mapping[str, str] | None = None) -> RayRun:
-        """A run whose command is given on the head."""
+        """Returns a run whose command is started on the head."""
         return RayRun(config, factories=factories, environment=self.variables, prefix=self.on(HEAD))
 
     def program(self, host: str, text: str, *arguments: str, token: str | None = None, timeout: float = LONG) -> str:
-        """What a program of Python prints on a host; `token`: the cluster's, as somebody there believes."""
+        """Returns the output of a Python program on a host; `token`: the cluster's token, as the program assumes."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         variables |= {"PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled" if token is None else "token"}
         variables |= {"RAY_AUTH_TOKEN": token or "", "HOME": str(self._said)}
@@ -180,7 +180,7 @@ class Cluster:
         return done.stdout
 
     def listeners(self, host: str) -> list[tuple[str, int]]:
-        """(address, port) of every TCP socket that listens on a host."""
+        """Returns (address, port) of every TCP socket that listens on a host."""
         said = subprocess.run(
             [*self.on(host), "ss", "-H", "-l", "-t", "-n"], capture_output=True, text=True, timeout=LONG, check=True
         ).stdout
@@ -188,7 +188,7 @@ class Cluster:
         return [(address, int(port)) for address, _, port in found]
 
     def on(self, host: str) -> Sequence[str]:
-        """The words before a command that is given on a host."""
+        """Returns the prefix of a command that runs on a host."""
         return ["ip", "netns", "exec", self.network.hosts[host].namespace]
 
     def stop(self) -> None:
@@ -200,7 +200,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def make_cluster(hosts: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """A cluster without nodes.
+    """Creates a cluster without nodes.
 
     Args:
         hosts: by name, the head's among them.

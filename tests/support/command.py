@@ -1,4 +1,4 @@
-"""The programs of the command line, run within this process: starting another one costs seconds of imports.
+"""The programs of the command line, run within this process, because a new one spends seconds on imports.
 
 A few tests of each program start a process of its own all the same: they see what only a whole process does.
 """
@@ -24,7 +24,7 @@ PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def run_here(program: str, *arguments: str, folder: Path) -> CompletedProcess[str]:
-    """What `program` with `arguments` does in `folder`: its exit status and what it prints."""
+    """Runs `program` with `arguments` in `folder`; returns its exit status and output."""
     out, err = io.StringIO(), io.StringIO()
     with _environment(), contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = PROGRAMS[program](list(arguments))
@@ -33,7 +33,7 @@ def run_here(program: str, *arguments: str, folder: Path) -> CompletedProcess[st
 
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
-    """A user's environment; what the program changes in it is taken back."""
+    """Provides a user's environment; changes by the program are undone."""
     with mock.patch.dict(os.environ):
         os.environ.pop(FULL_ERROR, None)
         yield

@@ -12,12 +12,12 @@ from placement.netlist.floorplan import Region
 
 
 def constrained(design: Design, **changes: object) -> Design:
-    """The design with some fields of its constraints changed."""
+    """Returns the design with some fields of its constraints changed."""
     return dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, **changes))  # type: ignore[arg-type]
 
 
 def randomly_constrained(design: Design, seed: int, *, turns: bool = True) -> Design:
-    """The design with random halos, blockages, regions, orientations, grids and keep-out, each of them or not.
+    """Returns the design with a random subset of halos, blockages, regions, orientations, grids and keep-outs.
 
     A movable macro may keep the orientation of the initial placement. Every bound is a whole number of twentieths of
     the canvas, so that nothing differs by a rounding error.

@@ -1,4 +1,4 @@
-"""Cost terms written in Python, for pools whose steps have to be slow or to fail."""
+"""Cost terms written in Python, for pools whose steps must be slow or fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEPT: list[_Term] = []  # the engine holds their addresses
 
 
 def one_macro_pool(num_envs: int, evaluate: Callable[[float], float], **settings: Any) -> EnvironmentPool:
-    """A reset pool of a design of one macro, so that each action ends an episode and costs `evaluate(x of the macro)`.
+    """Returns a reset pool of a one-macro design: each action ends an episode and costs `evaluate(x of the macro)`.
 
     `evaluate` runs in the pool's threads; NaN makes the step fail.
     """

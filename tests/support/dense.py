@@ -1,4 +1,4 @@
-"""Canvases that are cut into pieces: macros that are known to fit, strewn."""
+"""Canvases that are cut into pieces: macros that are known to fit, at perturbed positions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from placement.netlist.floorplan import Region
 from tests.support.designs import Net, Node, build, square_canvas
 
 SIDE = 1000.0
-"""µm, of the canvas."""
+"""Side of the canvas in µm."""
 
 
 def dense_design(seed: int, *, macros: int, utilization: float = 0.85) -> Design:
-    """A design whose own placement is legal: pieces of the canvas, cut straight through again and again.
+    """Returns a design whose own placement is legal: pieces of the canvas, cut straight through repeatedly.
 
     Odd seeds shrink every piece to the utilisation, even ones leave pieces out.
     """
@@ -43,7 +43,7 @@ def dense_design(seed: int, *, macros: int, utilization: float = 0.85) -> Design
 
 
 def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Design:
-    """At most so many macros with random constraints; every second design has a legal placement by construction."""
+    """Returns at most `most` macros with random constraints; every second design is legalisable by construction."""
     generator = np.random.default_rng([seed, 1])
     design = dense_design(seed, macros=int(generator.integers(3, most + 1)), utilization=utilization)
     netlist, hard, count = design.netlist, design.netlist.hard, design.netlist.num_nodes
@@ -73,7 +73,7 @@ def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Desi
 
 
 def strewn(design: Design, sigma: float, *, seed: int) -> Placement:
-    """The design's own placement with its macros moved by a normal distribution (µm), inside the canvas."""
+    """Returns the design's own placement with its macros moved by a normal distribution (µm), inside the canvas."""
     generator = np.random.default_rng(seed)
     nodes, initial, canvas = design.placing_order, design.initial, design.canvas
     places = []
@@ -86,7 +86,7 @@ def strewn(design: Design, sigma: float, *, seed: int) -> Placement:
 
 
 def _cut(generator: np.random.Generator, count: int) -> np.ndarray:
-    """float64 [count, 4]: lower left corner, width and height of the pieces of the canvas."""
+    """Returns lower left corner, width and height of the pieces of the canvas, float64 [count, 4]."""
     pieces = [(0.0, 0.0, SIDE, SIDE)]
     while len(pieces) < count:
         index = int(np.argmax([width * height * (1 + generator.random()) for _, _, width, height in pieces]))

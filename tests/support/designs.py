@@ -1,4 +1,4 @@
-"""Small designs for tests: made by hand, and random ones that use every feature of a design.
+"""Small designs for tests: hand-made ones, and random ones that use every feature of a design.
 
 Nothing here reads files. Lengths are in µm.
 """
@@ -14,7 +14,7 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientat
 
 
 class Node(NamedTuple):
-    """A node of a hand-made design and where it stands."""
+    """A node of a hand-made design and its position."""
 
     name: str
     kind: NodeKind
@@ -34,7 +34,7 @@ class Net(NamedTuple):
 
 
 def build(name: str, canvas: Canvas, nodes: Sequence[Node], nets: Sequence[Net]) -> Design:
-    """A design of the given nodes and nets; each place in a net becomes a pin of its own."""
+    """Returns a design of the given nodes and nets; each entry of a net becomes a pin of its own."""
     index = {node.name: number for number, node in enumerate(nodes)}
     pins = [pin for net in nets for pin in net.pins]
     netlist = Netlist(
@@ -63,7 +63,7 @@ def build(name: str, canvas: Canvas, nodes: Sequence[Node], nets: Sequence[Net])
 def square_canvas(
     columns: int = 5, rows: int = 5, *, cell: float = 10.0, smoothing: int = 0, overlap_threshold: float = 0.0
 ) -> Canvas:
-    """A canvas of square gcells of `cell` µm with 2 horizontal and 4 vertical tracks per µm, macros blocking half."""
+    """Returns a canvas of square gcells of `cell` µm; 2 horizontal and 4 vertical tracks per µm; macros block half."""
     return Canvas(
         width=columns * cell,
         height=rows * cell,
@@ -79,7 +79,9 @@ def square_canvas(
 
 
 def four_macros() -> Design:
-    """Three movable hard macros and a fixed one, a soft macro, two ports and four nets on a 5 × 5 grid of 10 µm."""
+    """Returns three movable hard macros, a fixed one, a soft macro, two ports and four nets on 5 × 5 gcells of 10
+    µm.
+    """
     nodes = [
         Node("left", NodeKind.PORT, 0.0, 25.0),
         Node("right", NodeKind.PORT, 50.0, 15.0),
@@ -129,7 +131,7 @@ def random_design(
 
 
 def random_placement(design: Design, seed: int, *, spill: float = 0.1, on_grid: bool = False) -> Placement:
-    """Macros and standard cells thrown anywhere (overlapping), turned anyhow; ports and fixed nodes stay.
+    """Puts macros and standard cells anywhere (overlapping), in any orientation; ports and fixed nodes do not move.
 
     Args:
         design: whose nodes to throw.
@@ -192,7 +194,7 @@ def _random_node(generator: np.random.Generator, kind: NodeKind, number: int, ca
 
 
 def _random_nets(generator: np.random.Generator, nodes: Sequence[Node], count: int) -> list[Net]:
-    """`count` nets; every macro has a few pin places to choose from, so that places and whole nets repeat."""
+    """Returns `count` nets; every macro has only a few pin positions, so that positions and whole nets repeat."""
     places = {
         node.name: [
             (float(dx), float(dy)) for dx, dy in generator.uniform(-0.5, 0.5, (3, 2)) * (node.width, node.height)

@@ -1,4 +1,4 @@
-"""Well-formed episodes for tests of what carries them."""
+"""Well-formed episodes for tests of their transport."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from placement.policy.agent import Agent, Params
 
 STEPS = 6
 NEWEST = np.iinfo(np.int32).max
-"""A model version that no learner has passed: its episodes are not from an older policy."""
+"""A model version above any learner's: its episodes are not from an older policy."""
 
 
 def episode(count: int, *, actor: int = 0, version: int = 0, steps: int = STEPS) -> Episode:
-    """A well-formed episode of full length whose identity is (actor, count)."""
+    """Returns a well-formed episode of full length whose identity is (actor, count)."""
     return signature(steps)._replace(
         identity=np.array([actor, count], np.int64),
         version=np.array(version, np.int32),
@@ -34,7 +34,7 @@ def episode(count: int, *, actor: int = 0, version: int = 0, steps: int = STEPS)
 
 
 def counts(episodes: list[Episode]) -> list[int]:
-    """The second part of each episode's identity."""
+    """Returns the second component of each episode's identity."""
     return [int(item.identity[1]) for item in episodes]
 
 
@@ -48,7 +48,7 @@ def played_episodes(
     bonus: int = 0,
     version: int = NEWEST,
 ) -> list[Episode]:
-    """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
+    """Returns legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
     pool = make_pool(designs, count, config=env, num_threads=1)
     (observation, _), steps = pool.reset(), pool.spec.steps
     player = None if played_by is None else (*played_by, played_by[0].embed(played_by[1]))
@@ -79,7 +79,7 @@ def played_episodes(
 
 
 def chances_of(agent: Agent, params: Params, designs: list[Design], episode: Episode, *, env: EnvConfig) -> np.ndarray:
-    """Log-probabilities of an episode's actions under the parameters, float32 [length]."""
+    """Returns log-probabilities of an episode's actions under the parameters, float32 [length]."""
     pool = make_pool(designs, 1, config=env, design_of_env=[int(episode.design)])
     (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
     decide = _compiled(agent)
@@ -92,11 +92,11 @@ def chances_of(agent: Agent, params: Params, designs: list[Design], episode: Epi
 
 @functools.cache
 def _compiled(agent: Agent) -> Callable[..., tuple[jax.Array, jax.Array]]:
-    """The agent's decision, compiled once for all episodes."""
+    """Returns the agent's decision, compiled once for all episodes."""
     return jax.jit(agent.network.decide)
 
 
 def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A legal action of each row and its log-probability; 0 where there is none."""
+    """Returns a legal action per row and its log-probability; 0 if there is none."""
     taken = np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
     return taken, -np.log(np.maximum(legal.sum(axis=1), 1.0)).astype(np.float32)

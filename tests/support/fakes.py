@@ -1,4 +1,4 @@
-"""Stand-ins for the network and its learner, with the same faces: instant, deterministic, and easy to check.
+"""Fakes of the network and its learner with the same interfaces: instant, deterministic, and easy to check.
 
 Axis legend: B environments.
 """
@@ -20,7 +20,7 @@ from placement.ppo.learner import Hosts
 
 
 class FakeAgent:
-    """Draws uniformly among the legal cells; greedily it takes the first one.
+    """Draws uniformly among the legal cells; the greedy action is the first one.
 
     Its log-probabilities are minus the parameters' version.
 
@@ -31,15 +31,15 @@ class FakeAgent:
         self.embedded: list[int] = []
 
     def init(self, seed: int) -> dict[str, np.ndarray]:
-        """Parameters of version 0."""
+        """Returns parameters of version 0."""
         return {"version": np.array(0, np.int32)}
 
     def on(self, inputs: Any) -> FakeAgent:
-        """Itself: it looks at no design."""
+        """Returns itself because it reads no design."""
         return self
 
     def embed(self, params: dict[str, np.ndarray]) -> int:
-        """The version, which `act` checks against its parameters."""
+        """Returns the version, which `act` compares with its parameters."""
         self.embedded.append(int(params["version"]))
         return self.embedded[-1]
 
@@ -54,7 +54,7 @@ class FakeAgent:
         temperature: float = 1.0,
         energy: Any = None,
     ) -> Decision:
-        """One legal action for each environment."""
+        """Returns one legal action per environment."""
         if embeddings != int(params["version"]):
             raise ValueError(f"embeddings of version {embeddings} with parameters of version {params['version']}")
         mask = np.array(observation.mask).reshape(len(observation.mask), -1) != 0
@@ -66,12 +66,12 @@ class FakeAgent:
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """As `act` for each."""
+        """Calls `act` for each request."""
         return [self.act(*network, one.observation, one.key, greedy=greedy) for one in requests]
 
 
 class FakeLearner:
-    """Counts. Its state holds a random key that it draws from at every update, as a real one does.
+    """Counts iterations. Its state holds a random key from which it draws at every update, as a real one does.
 
     Attributes:
         state: pytree of arrays: `updates`, `episodes`, `key`.
@@ -99,22 +99,22 @@ class FakeLearner:
         self.alone = self.hosts.count == 1
 
     def prepare(self, episodes: Sequence[Episode]) -> list[Episode]:
-        """All hosts' episodes."""
+        """Returns all hosts' episodes."""
         return self.hosts.exchange(list(episodes))
 
     def episodes(self, prepared: Sequence[Episode]) -> list[Episode]:
-        """The episodes themselves."""
+        """Returns the episodes themselves."""
         return list(prepared)
 
     def buffer(self, episodes: int) -> list[Any]:
-        """For nothing: nothing is rendered."""
+        """Returns an empty buffer because nothing is rendered."""
         return []
 
     def render(self, episodes: Sequence[Episode], buffer: list[Any], *, at: int = 0) -> None:
         """Does nothing."""
 
     def load(self, episodes: Sequence[Episode], buffer: list[Any]) -> Sequence[Episode]:
-        """The episodes themselves."""
+        """Returns the episodes themselves."""
         return list(episodes)
 
     def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
@@ -131,15 +131,15 @@ class FakeLearner:
         return {"loss": float(jax.random.uniform(drawn))}
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """What a `FakeAgent` takes."""
+        """Returns the parameters of a `FakeAgent`."""
         return {"version": self.state["updates"]}
 
     def begin_with(self, params: dict[str, np.ndarray]) -> None:
-        """Nothing can be learned elsewhere."""
+        """Ignores initial parameters."""
 
 
 class Silent:
-    """A `TrainingProgress` that shows nothing and remembers what it was told.
+    """A `TrainingProgress` that shows nothing and records its messages.
 
     Attributes:
         rows, notes: told so far.
@@ -156,12 +156,12 @@ class Silent:
         pass
 
     def iteration(self, row: Mapping[str, float]) -> None:
-        """An iteration is done."""
+        """Records the end of an iteration."""
         self.rows.append(dict(row))
 
     def note(self, text: str) -> None:
-        """Something was said."""
+        """Records a message."""
         self.notes.append(text)
 
     def processes(self, table: object) -> None:
-        """How processes do; nobody looks."""
+        """Ignores the table of processes."""

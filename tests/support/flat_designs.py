@@ -1,4 +1,4 @@
-"""Small flat designs, made."""
+"""Small synthetic flat designs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PITCH = 10.0
 def chain_design(
     blocks: Sequence[tuple[str, int]], *, macro_after: int | None = None, parallel: int = 0, seed: int = 0
 ) -> FlatDesign:
-    """Cells of 2 × 2 µm in a chain from port `in` to port `out`, on rows of a square core.
+    """Returns cells of 2 × 2 µm in a chain from port `in` to port `out`, on rows of a square core.
 
     Args:
         blocks: (prefix, number of cells) of each; cells are called by prefix and number.

@@ -1,4 +1,4 @@
-"""The equations of a JAX program, those of its loops and branches included."""
+"""The equations of a JAX program, including those of its loops and branches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
-    """All equations of a jaxpr, each before those inside of it."""
+    """Yields all equations of a jaxpr, each before those inside it."""
     for line in jaxpr.eqns:
         yield line
         for value in line.params.values():

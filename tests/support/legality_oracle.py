@@ -1,7 +1,7 @@
-"""Where hard macros may stand, in plain Python, slow and straight from the definitions, to check the engine against.
+"""Legal positions of hard macros in plain Python, slow and directly from the definitions, as reference for the engine.
 
-Nothing is shared with the engine or with `placement.netlist.feasibility`. Lengths are in µm; a box is
-(left, bottom, right, top).
+Nothing is shared with the engine or with `placement.netlist.feasibility`. Lengths are in µm; a box is (left, bottom,
+right, top).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from placement.netlist.design import TURN, Design, NodeKind, Orientation, Placement
 
 TOUCHING = 1e-6
-"""µm: lengths that differ by no more are equal."""
+"""Tolerance of length comparisons, µm."""
 Box = tuple[float, float, float, float]
 
 
 class OracleViolations(NamedTuple):
-    """How often each rule is broken, by all hard macros, fixed ones too."""
+    """Number of violations of each rule by all hard macros, including fixed ones."""
 
     overlaps: int
     outside: int
@@ -31,7 +31,7 @@ class OracleViolations(NamedTuple):
 
 
 def violations(design: Design, placement: Placement) -> OracleViolations:
-    """Counts as `placement.engine.costs.Legality` and `Violations` describe them."""
+    """Counts as `placement.engine.costs.Legality` and `Violations` define."""
     hard = [int(node) for node in design.netlist.hard]
     pairs = list(itertools.combinations(hard, 2))
     overlapping = [overlaps(design, placement, a, b) for a, b in pairs]
@@ -50,7 +50,7 @@ def violations(design: Design, placement: Placement) -> OracleViolations:
 
 
 def narrow_gaps(design: Design, placement: Placement) -> int:
-    """Pairs and macros at an edge that break the rule, one axis after the other."""
+    """Counts pairs and macros at an edge that break the rule, one axis after the other."""
     canvas, kept = design.canvas, design.constraints
     boxes = design.netlist.boxes(placement, design.netlist.hard)
     every = [kept.grid, *(grid for own in kept.macro_grids for grid in own.grids)]
@@ -73,7 +73,7 @@ def narrow_gaps(design: Design, placement: Placement) -> int:
 
 
 def may_stand(design: Design, placement: Placement, node: int) -> bool:
-    """Whether a hard macro keeps to everything that does not concern other macros."""
+    """Returns whether a hard macro meets all rules that do not concern other macros."""
     return not (
         is_outside(design, placement, node)
         or on_blockage(design, placement, node)
@@ -85,7 +85,7 @@ def may_stand(design: Design, placement: Placement, node: int) -> bool:
 
 
 def is_legal(design: Design, placement: Placement, *, spacing: float = 0.0) -> bool:
-    """Whether every movable hard macro keeps to everything, other macros included.
+    """Returns whether every movable hard macro meets all rules, including those about other macros.
 
     `spacing`: µm that macros keep from each other and from blockages, beside their halos.
     """
@@ -100,7 +100,7 @@ def is_legal(design: Design, placement: Placement, *, spacing: float = 0.0) -> b
 
 
 def box_of(design: Design, placement: Placement, node: int) -> Box:
-    """Where a macro stands."""
+    """Returns the box of a macro."""
     width, height = float(design.netlist.width[node]), float(design.netlist.height[node])
     if Orientation(int(placement.orientation[node])).swaps_sides:
         width, height = height, width
@@ -109,13 +109,13 @@ def box_of(design: Design, placement: Placement, node: int) -> Box:
 
 
 def overlaps(design: Design, placement: Placement, first: int, second: int) -> bool:
-    """Whether two macros share more than the canvas's threshold on both axes."""
+    """Returns whether two macros overlap by more than the canvas's threshold on both axes."""
     across, up = shared(box_of(design, placement, first), box_of(design, placement, second))
     return min(across, up) > design.canvas.overlap_threshold + TOUCHING
 
 
 def too_close(design: Design, placement: Placement, first: int, second: int, *, spacing: float = 0.0) -> bool:
-    """Whether two macros are nearer on both axes than they should be."""
+    """Returns whether two macros are closer on both axes than allowed."""
     both = shared(box_of(design, placement, first), box_of(design, placement, second))
     for axis in (0, 1):
         gap = max(spacing, halos_between(design, placement, first, second, axis))
@@ -126,7 +126,7 @@ def too_close(design: Design, placement: Placement, first: int, second: int, *, 
 
 
 def shared(first: Box, second: Box) -> tuple[float, float]:
-    """What two boxes share on each axis; below 0: how far they are apart."""
+    """Returns the overlap of two boxes on each axis; negative: their distance."""
     return (
         min(first[2], second[2]) - max(first[0], second[0]),
         min(first[3], second[3]) - max(first[1], second[1]),
@@ -134,14 +134,14 @@ def shared(first: Box, second: Box) -> tuple[float, float]:
 
 
 def is_outside(design: Design, placement: Placement, node: int) -> bool:
-    """Whether a macro reaches beyond the canvas."""
+    """Returns whether a macro extends beyond the canvas."""
     left, bottom, right, top = box_of(design, placement, node)
     canvas = design.canvas
     return min(left, bottom, canvas.width - right, canvas.height - top) < -TOUCHING
 
 
 def on_blockage(design: Design, placement: Placement, node: int, *, spacing: float = 0.0) -> bool:
-    """Whether a macro is nearer to a blockage than `spacing` on both axes."""
+    """Returns whether a macro is closer to a blockage than `spacing` on both axes."""
     box = box_of(design, placement, node)
     return any(
         min(shared(box, tuple(blockage))) > (-spacing if spacing > 0 else 0) + TOUCHING
@@ -150,7 +150,7 @@ def on_blockage(design: Design, placement: Placement, node: int, *, spacing: flo
 
 
 def breaks_region(design: Design, placement: Placement, node: int) -> bool:
-    """Whether a macro leaves a region that it belongs to, or stands in an exclusive one of others."""
+    """Returns whether a macro leaves its region, or is in an exclusive region of others."""
     box = _on_canvas(design, box_of(design, placement, node))
     if box is None:
         return False
@@ -165,7 +165,7 @@ def breaks_region(design: Design, placement: Placement, node: int) -> bool:
 
 
 def is_off_grid(design: Design, placement: Placement, node: int) -> bool:
-    """Whether a macro's lower left corner lies off the snapping grid."""
+    """Returns whether a macro's lower left corner is off the snapping grid."""
     grid = design.constraints.grid
     for own in design.constraints.macro_grids:
         if node in own.nodes.tolist():
@@ -180,7 +180,7 @@ def is_off_grid(design: Design, placement: Placement, node: int) -> bool:
 
 
 def near_port(design: Design, placement: Placement, node: int) -> bool:
-    """Whether a macro is nearer to a port than the keep-out, on both axes."""
+    """Returns whether a macro is closer to a port than the keep-out, on both axes."""
     reach, box = design.constraints.port_keepout, _on_canvas(design, box_of(design, placement, node))
     if reach <= 0 or box is None:
         return False
@@ -194,14 +194,14 @@ def near_port(design: Design, placement: Placement, node: int) -> bool:
 
 
 def _on_canvas(design: Design, box: Box) -> Box | None:
-    """The part of a box on the canvas; the rest is `outside`, and breaks no other rule."""
+    """Returns the part of a box on the canvas; the rest is `outside`, and breaks no other rule."""
     left, bottom, right, top = box
     cut = max(left, 0.0), max(bottom, 0.0), min(right, design.canvas.width), min(top, design.canvas.height)
     return cut if cut[0] < cut[2] and cut[1] < cut[3] else None
 
 
 def halos_between(design: Design, placement: Placement, first: int, second: int, axis: int) -> float:
-    """What the facing sides of two macros' halos need between them on an axis."""
+    """Returns the gap that the facing sides of two macros' halos require on an axis."""
     at = (placement.x, placement.y)[axis]
     low, high = (first, second) if at[first] <= at[second] else (second, first)
     return (
@@ -212,7 +212,7 @@ def halos_between(design: Design, placement: Placement, first: int, second: int,
 
 
 def with_halo(design: Design, placement: Placement, node: int) -> Box:
-    """A macro and its halo: the corners in orientation N, turned about the macro's centre."""
+    """Returns a macro with its halo: the corners in orientation N, turned about the macro's centre."""
     left, bottom, right, top = design.constraints.halo[node].tolist()
     width, height = float(design.netlist.width[node]), float(design.netlist.height[node])
     a, b, c, d = TURN[placement.orientation[node]].tolist()
@@ -223,7 +223,7 @@ def with_halo(design: Design, placement: Placement, node: int) -> Box:
 
 
 def _lies_in(box: Box, rectangles: list[Box]) -> bool:
-    """Whether rectangles cover a box: it is cut at their edges, and each piece must lie in one of them."""
+    """Returns whether rectangles cover a box: it is cut at their edges, and each piece must lie in one of them."""
     left, bottom, right, top = box
     xs = sorted({left, right, *(edge for one in rectangles for edge in (one[0], one[2]) if left < edge < right)})
     ys = sorted({bottom, top, *(edge for one in rectangles for edge in (one[1], one[3]) if bottom < edge < top)})

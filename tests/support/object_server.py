@@ -1,4 +1,4 @@
-"""A real S3 server in a process of its own on this machine, with one empty bucket: moto's."""
+"""A real S3 server (moto's) in its own process on this machine, with one empty bucket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ObjectServer:
         }
 
     def hang(self) -> None:
-        """It takes connections, and says nothing."""
+        """Makes it accept connections without answering."""
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -38,7 +38,7 @@ class ObjectServer:
 
 @contextlib.contextmanager
 def object_server(folder: Path, *, host: str = "127.0.0.1", prefix: Sequence[str] = ()) -> Iterator[ObjectServer]:
-    """Runs the server and makes `s3://bucket`; skips where it is not installed.
+    """Runs the server and creates `s3://bucket`; skips the test if it is not installed.
 
     Args:
         folder: for what it says.

@@ -1,4 +1,4 @@
-"""Observations made up for tests and benchmarks of the policy: right shapes and ranges, without an engine.
+"""Artificial observations for tests and benchmarks of the policy: right shapes and ranges, without an engine.
 
 Axis legend: B environments, K maps, R grid rows, C grid columns, T macros to place.
 """
@@ -16,7 +16,7 @@ from placement.netlist.design import Design
 def random_observation(
     designs: Sequence[Design], seed: int, batch: int, *, design: Sequence[int] | None = None, extra: int = 0
 ) -> Observation:
-    """A batch of made-up observations.
+    """Returns a batch of artificial observations.
 
     Args:
         designs: as given to the pool and the agent.

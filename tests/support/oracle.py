@@ -1,4 +1,4 @@
-"""The proxy cost in plain Python, slow and straight from its definition: what the engine is checked against.
+"""The proxy cost in plain Python, slow and directly from its definition, as reference for the engine.
 
 Nothing is shared with the engine and nothing is clever here: one loop per sentence of the definition, exact sums
 (`math.fsum`). Lengths are in µm; maps are indexed [row][column], R rows and C columns.
@@ -18,7 +18,7 @@ Map = list[list[float]]
 
 
 class OracleCosts(NamedTuple):
-    """The parts of the cost, as `placement.engine.costs.Costs` has them."""
+    """The terms of the cost, as in `placement.engine.costs.Costs`."""
 
     wirelength: float
     wirelength_cost: float
@@ -36,7 +36,7 @@ class OracleMaps(NamedTuple):
 
 
 def costs(design: Design, placement: Placement, weights: tuple[float, float, float] = (1.0, 0.5, 0.5)) -> OracleCosts:
-    """All parts of the proxy cost of a whole placement; weights of wirelength, density and congestion."""
+    """Returns all terms of the proxy cost of a whole placement; weights of wirelength, density and congestion."""
     canvas, netlist = design.canvas, design.netlist
     total_weight = math.fsum(netlist.net_weight)
     length = wirelength(netlist, placement)
@@ -49,13 +49,13 @@ def costs(design: Design, placement: Placement, weights: tuple[float, float, flo
 
 
 def maps(design: Design, placement: Placement) -> OracleMaps:
-    """The density map and the two congestion maps of a whole placement."""
+    """Returns the density map and the two congestion maps of a whole placement."""
     horizontal, vertical = congestion_maps(design, placement)
     return OracleMaps(density_map(design, placement), horizontal, vertical)
 
 
 def pin_position(netlist: Netlist, placement: Placement, pin: int) -> tuple[float, float]:
-    """Where a pin is, µm: hard macros turn their pins, soft macros do not, ports and cells are points."""
+    """Returns a pin's position in µm: pins turn with hard macros but not with soft ones; ports and cells are points."""
     node = int(netlist.pin_node[pin])
     x, y = float(placement.x[node]), float(placement.y[node])
     dx, dy = float(netlist.pin_dx[pin]), float(netlist.pin_dy[pin])
@@ -78,12 +78,12 @@ def pin_position(netlist: Netlist, placement: Placement, pin: int) -> tuple[floa
 
 
 def net_pins(netlist: Netlist, net: int) -> list[int]:
-    """The pins of a net, the driver's first."""
+    """Returns the pins of a net, the driver's first."""
     return [int(pin) for pin in netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]]
 
 
 def wirelength(netlist: Netlist, placement: Placement) -> float:
-    """µm: the weighted sum of the nets' half perimeters."""
+    """Returns the weighted sum of the nets' half perimeters in µm."""
     lengths = []
     for net in range(netlist.num_nets):
         positions = [pin_position(netlist, placement, pin) for pin in net_pins(netlist, net)]
@@ -93,14 +93,14 @@ def wirelength(netlist: Netlist, placement: Placement) -> float:
 
 
 def cell_of(canvas: Canvas, x: float, y: float) -> Cell:
-    """The gcell of a point, drawn into the grid."""
+    """Returns the gcell of a point, clamped to the grid."""
     column = math.floor(x / (canvas.width / canvas.columns))
     row = math.floor(y / (canvas.height / canvas.rows))
     return min(max(column, 0), canvas.columns - 1), min(max(row, 0), canvas.rows - 1)
 
 
 def macro_sides(netlist: Netlist, placement: Placement, node: int) -> tuple[float, float, float, float]:
-    """Left, bottom, right, top of a macro, µm."""
+    """Returns left, bottom, right and top of a macro in µm."""
     width, height = float(netlist.width[node]), float(netlist.height[node])
     if Orientation(int(placement.orientation[node])).swaps_sides:
         width, height = height, width
@@ -109,7 +109,7 @@ def macro_sides(netlist: Netlist, placement: Placement, node: int) -> tuple[floa
 
 
 def shared_sides(canvas: Canvas, sides: tuple[float, float, float, float], cell: Cell) -> tuple[float, float]:
-    """Width and height, µm, of what a rectangle shares with a gcell; (0, 0) when they share no area."""
+    """Returns width and height, µm, of the overlap of a rectangle and a gcell; (0, 0) if they share no area."""
     left, bottom, right, top = sides
     cell_width, cell_height = canvas.width / canvas.columns, canvas.height / canvas.rows
     column, row = cell
@@ -119,7 +119,7 @@ def shared_sides(canvas: Canvas, sides: tuple[float, float, float, float], cell:
 
 
 def density_map(design: Design, placement: Placement) -> Map:
-    """Area of hard and soft macros in each gcell over the gcell's area."""
+    """Returns the area of hard and soft macros in each gcell over the gcell's area."""
     canvas, netlist = design.canvas, design.netlist
     area = (canvas.width / canvas.columns) * (canvas.height / canvas.rows)
     macros = [node for node in range(netlist.num_nodes) if netlist.kind[node] in (NodeKind.HARD, NodeKind.SOFT)]
@@ -134,7 +134,7 @@ def density_map(design: Design, placement: Placement) -> Map:
 
 
 def density_cost(density: Map) -> float:
-    """Half the mean of the densest tenth; with fewer than ten gcells, of those that are not empty."""
+    """Returns half the mean of the densest tenth; with fewer than ten gcells, of those that are not empty."""
     values = sorted((value for line in density for value in line), reverse=True)
     if len(values) < 10:
         occupied = [value for value in values if value != 0]
@@ -144,14 +144,14 @@ def density_cost(density: Map) -> float:
 
 
 def congestion_cost(horizontal: Map, vertical: Map) -> float:
-    """Mean of the busiest twentieth of both maps together, at least of one value."""
+    """Returns the mean of the busiest twentieth of both maps together, at least of one value."""
     values = sorted((value for each in (horizontal, vertical) for line in each for value in line), reverse=True)
     count = math.floor(0.05 * len(values))
     return math.fsum(values[:count]) / count if count else values[0]
 
 
 def congestion_maps(design: Design, placement: Placement) -> tuple[Map, Map]:
-    """Horizontal and vertical routing demand over capacity: nets, smoothed, and what hard macros block."""
+    """Returns horizontal and vertical routing demand over capacity: smoothed nets, and blockage by hard macros."""
     canvas, netlist = design.canvas, design.netlist
     horizontal_capacity = (canvas.height / canvas.rows) * canvas.routes_horizontal
     vertical_capacity = (canvas.width / canvas.columns) * canvas.routes_vertical
@@ -172,7 +172,7 @@ def congestion_maps(design: Design, placement: Placement) -> tuple[Map, Map]:
 
 
 def net_segments(driver: Cell, cells: set[Cell]) -> list[tuple[str, int, int, int]]:
-    """How a net is routed: (`horizontal`, row, column, column) and (`vertical`, column, row, row) segments."""
+    """Returns the route of a net: (`horizontal`, row, column, column) and (`vertical`, column, row, row) segments."""
     if len(cells) == 3:
         return _three_cells(cells)
     segments = []
@@ -208,7 +208,7 @@ def _empty(canvas: Canvas) -> Map:
 
 
 def _smoothed(canvas: Canvas, horizontal: Map, vertical: Map) -> tuple[Map, Map]:
-    """Each vertical value spread evenly along its row, each horizontal one along its column."""
+    """Spreads each vertical value evenly along its row, each horizontal one along its column."""
     reach = math.floor(canvas.smoothing)
     smooth_horizontal, smooth_vertical = _empty(canvas), _empty(canvas)
     for row in range(canvas.rows):
@@ -223,7 +223,7 @@ def _smoothed(canvas: Canvas, horizontal: Map, vertical: Map) -> tuple[Map, Map]
 
 
 def _block(canvas: Canvas, sides: tuple[float, float, float, float], horizontal: Map, vertical: Map) -> None:
-    """Add what one hard macro blocks, its two exceptions included."""
+    """Adds the blockage of one hard macro, including its two exceptions."""
     left, bottom, right, top = sides
     if right <= 0 or top <= 0 or left >= canvas.width or bottom >= canvas.height:
         return

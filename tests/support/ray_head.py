@@ -41,7 +41,7 @@ def _answers(port: int) -> bool:
 
 @contextlib.contextmanager
 def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
-    """The address of a head node, and its process.
+    """Yields the address of a head node, and its process.
 
     Args:
         said: a file for what it prints.
@@ -72,7 +72,7 @@ def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
 
 
 def named(head: int, word: bytes) -> list[psutil.Process]:
-    """Processes below a node with that word in their title; Ray names them after what they run."""
+    """Returns the processes below a node with that word in their title; Ray names them after what they run."""
     found = []
     for process in ray_connection.descendants(head):
         with contextlib.suppress(OSError):  # it has just ended

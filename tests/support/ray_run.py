@@ -1,4 +1,4 @@
-"""A real run on Ray in a process of its own, watched line by line, for tests and for the soak."""
+"""A real run on Ray in its own process, monitored line by line, for tests and for the soak."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.support.recording import RECORD, UPDATE_SECONDS
 WATCH = "WATCH "
 LAST_WORDS = 30
 LONG = 400.0
-"""Seconds to wait for anything: a fresh process of a role imports for up to a minute where processors are shared."""
+"""Timeout of all waits in seconds: a new process of a role imports for up to a minute on shared processors."""
 EPISODES = 8
 TIMING = {"start": 600.0, "heartbeat": 0.5, "shard_checkpoint": 2.0}
-"""Other tests may run beside."""
+"""Other tests may run at the same time."""
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = r"""
 import json, os, sys
@@ -109,12 +109,12 @@ class RayRun:
         ray_connection.remove_files(self._run_dir / ray_connection.FOLDER_FILE)
 
     def below(self) -> list[psutil.Process]:
-        """The processes of the run at present and at all earlier calls, without its first one."""
+        """Returns the processes of the run now and at all earlier calls, without its first one."""
         self._below |= {process.pid: process for process in ray_connection.descendants(self.process.pid)}
         return list(self._below.values())
 
     def until(self, happened: Callable[[], Any], what: str, *, timeout: float) -> Any:
-        """Waits until `happened()` is true, which it may become with every line; returns what it gave.
+        """Waits until `happened()` is true, checking at every line; returns its result.
 
         Raises:
             AssertionError: it did not within `timeout` seconds, or the run ended before.
@@ -131,16 +131,16 @@ class RayRun:
                 self._changed.wait(left)
 
     def pid(self, name: str) -> int:
-        """The process number of a role's process that has started; 0 if there is none."""
+        """Returns the process id of a role that has started; 0 if there is none."""
         one = self.seen.get(name, {})
         return int(one["pid"]) if one.get("ready") else 0
 
     def iteration(self) -> int:
-        """That the learner said last."""
+        """The last iteration reported by the learner."""
         return int(self.seen.get("learner", {}).get("iteration", -1))
 
     def kill(self, name: str, *, timeout: float) -> int:
-        """Kills a role's process as soon as it has started; returns its number."""
+        """Kills a role's process as soon as it has started; returns its id."""
         while True:
             pid = int(self.until(lambda: self.pid(name), f"{name} has started", timeout=timeout))
             self.below()
@@ -159,7 +159,7 @@ class RayRun:
         os.killpg(self.process.pid, number)
 
     def end(self, *, timeout: float) -> int:
-        """Waits for the end; the exit code.
+        """Waits for the end; returns the exit code.
 
         Raises:
             AssertionError: it did not end within `timeout` seconds.
@@ -172,11 +172,11 @@ class RayRun:
         return code
 
     def output(self) -> str:
-        """What the run said, the watching left out."""
+        """The output of the run without the monitoring."""
         return "".join(line for line in self.lines if not line.startswith(WATCH))
 
     def _last_words(self) -> str:
-        """For an error: few enough that a log which keeps only its end still names the test."""
+        """Returns text for an error message, short enough that a truncated log still names the test."""
         seen = {name: (one["ready"], one["host"], one["address"]) for name, one in self.seen.items()}
         return f"seen: {seen}; the run's last words:\n" + "".join(self.output().splitlines(keepends=True)[-LAST_WORDS:])
 
@@ -197,7 +197,7 @@ class RayRun:
 
 
 def _watched(line: str) -> dict[str, Any] | None:
-    """What a line of the watching says; None if it is another one, or one that another process wrote into."""
+    """Parses a line of the monitoring; None if it is another one, or another process wrote into it."""
     if not line.startswith(WATCH):
         return None
     try:
@@ -208,7 +208,7 @@ def _watched(line: str) -> dict[str, Any] | None:
 
 
 def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes: int = EPISODES) -> dict[str, Any]:
-    """Settings of a run on the toy design that is all about its processes."""
+    """Returns settings of a run on the toy design that exercises its processes."""
     return {
         "design": ["toy6"],
         "run_dir": str(run_dir),
@@ -227,19 +227,19 @@ def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes:
 
 
 def endless(folder: Path) -> RayRun:
-    """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
+    """Returns a run of seven processes, in `folder/run`; its learner's data are recorded in `folder/record`."""
     config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
     variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
     return RayRun(config, factories=FAKES, environment=variables)
 
 
 def told(lines: Sequence[str]) -> list[str]:
-    """Lines that no person wants to read: tracebacks, native stacks, leaks, what libraries log."""
+    """Returns unreadable lines: tracebacks, native stacks, leaks, log messages of libraries."""
     return [line for line in lines if re.search(r"Traceback|\*\*\*|^ +@ |leaked|logging\.cc|[EWF]\d{4} ", line)]
 
 
 def recorded(path: Path) -> Sequence[dict[str, Any]]:
-    """What a `RecordingLearner` wrote down; a line that was cut off is left out."""
+    """Returns the records of a `RecordingLearner` without a truncated line."""
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")
@@ -247,7 +247,7 @@ def recorded(path: Path) -> Sequence[dict[str, Any]]:
 
 
 def check_record(folder: Path) -> None:
-    """Nothing half, nothing twice, everything with one version, and the best placement is what it says."""
+    """Checks that no episode is partial or duplicated, each has one version, and the best placement has its cost."""
     lines = recorded(folder / "record")
     told = [episode for line in lines for episode in line["episodes"]]
     assert all(len(line["episodes"]) == EPISODES for line in lines)
@@ -266,7 +266,7 @@ def check_record(folder: Path) -> None:
 
 
 def _best(folder: Path) -> float:
-    """The cost of the best placement, by its file and as the run says: it writes one after the other meanwhile."""
+    """Returns the cost of the best placement, in its file and as reported: the run writes one after the other."""
     for _ in range(20):
         best = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
         _, placement = read_placement(folder / "best.plc", load("toy6").netlist)

@@ -1,4 +1,4 @@
-"""A learner that writes down what it learns from, so that a test can tell what became of every episode."""
+"""A learner that records what it learns from, so that a test can trace every episode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placement.episode import Episode
 from tests.support.fakes import FakeLearner
 
 RECORD = "PLACEMENT_TEST_RECORD"
-"""The environment variable that names the file."""
+"""Environment variable that names the file."""
 UPDATE_SECONDS = "PLACEMENT_TEST_UPDATE_SECONDS"
 """The environment variable that says how long an update takes; default: no time, but then an endless run takes all
 cores from the tests beside it."""
@@ -24,7 +24,7 @@ class RecordingLearner(FakeLearner):
     """A `FakeLearner` that adds a line of JSON to a file for every update: process, iteration, episodes."""
 
     def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
-        """Writes the episodes down, then counts."""
+        """Records the episodes, then counts."""
         time.sleep(float(os.environ.get(UPDATE_SECONDS, "0")))
         path = os.environ.get(RECORD)
         if path and not self.hosts.index:  # all hosts learn from the same
@@ -35,7 +35,7 @@ class RecordingLearner(FakeLearner):
 
 
 class LearnerWithoutRoom(FakeLearner):
-    """In its process every disk is full."""
+    """A learner in whose process every disk is full."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -47,7 +47,7 @@ class LearnerWithoutRoom(FakeLearner):
 
 
 def _told(episode: Episode) -> dict[str, Any]:
-    """What a test looks at."""
+    """Returns the data that a test checks."""
     return {
         "identity": [int(part) for part in episode.identity],
         "version": int(episode.version),

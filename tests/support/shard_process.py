@@ -1,4 +1,4 @@
-"""A replay shard in a process of its own, which tests may kill.
+"""A replay shard in its own process, which tests may kill.
 
 The processes are forked from one that has imported TensorFlow already, which takes seconds.
 """
@@ -34,7 +34,7 @@ def _serve(options: dict[str, Any], orders: Connection) -> None:
 
 
 class ShardProcess:
-    """Starts one, for episodes of `STEPS` steps; `address` waits until it is up.
+    """Starts a shard for episodes of `STEPS` steps; `address` waits until it is ready.
 
     Args:
         number: the shard's.
@@ -64,13 +64,13 @@ class ShardProcess:
         return int(self.address.rpartition(":")[2])
 
     def ask(self, what: str) -> dict[str, Any]:
-        """Its statistics, after it did `what`: "checkpoint" or "nothing"."""
+        """Returns its statistics after it did `what`: "checkpoint" or "nothing"."""
         _ = self.address
         self._orders.send(what)
         return self._answer()
 
     def hang(self, *, on: bool) -> None:
-        """Stops it where it is, or lets it go on: the system goes on taking connections for it."""
+        """Stops it or lets it continue: the system still accepts connections for it."""
         assert self._process.pid is not None
         os.kill(self._process.pid, signal.SIGSTOP if on else signal.SIGCONT)
         state, deadline = Path(f"/proc/{self._process.pid}/stat"), time.monotonic() + ANSWER_SECONDS
@@ -79,7 +79,7 @@ class ShardProcess:
             threading.Event().wait(0.01)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Sends SIGKILL."""
         self._process.kill()
         self._process.join(20)
         self._orders.close()

@@ -1,4 +1,4 @@
-"""A small netlist with its placement file, as text that tests read, change and damage."""
+"""A small netlist with its placement file, as text that tests read, modify and damage."""
 
 from __future__ import annotations
 

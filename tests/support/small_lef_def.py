@@ -1,4 +1,4 @@
-"""A chip by hand: two memories, three cells, four pins, in LEF and DEF."""
+"""A hand-made chip: two memories, three cells, four pins, in LEF and DEF."""
 
 from __future__ import annotations
 

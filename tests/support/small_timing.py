@@ -1,4 +1,4 @@
-"""A library and a pipeline by hand: two registers, two inverters between them, a memory, with linear delays.
+"""A hand-made library and pipeline: two registers, two inverters between them, a memory, with linear delays.
 
 Delays and slews are linear in slew and load, so that tables give them exactly: see `DELAY`.
 """
@@ -9,7 +9,7 @@ SLEWS, LOADS = (0.0, 100.0), (0.0, 50.0)  # ps and fF
 
 
 def table(constant: float, per_slew: float, per_load: float) -> str:
-    """Values over `SLEWS` × `LOADS`."""
+    """Returns the values over `SLEWS` × `LOADS`."""
     rows = [", ".join(f"{constant + per_slew * slew + per_load * load:g}" for load in LOADS) for slew in SLEWS]
     return "values (" + ", \\\n".join(f'"{row}"' for row in rows) + ");"
 

@@ -1,4 +1,4 @@
-"""Waiting for a state that other threads or processes bring about."""
+"""Waiting for a state caused by other threads or processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def wait_until(condition: Callable[[], bool], *, timeout: float = 120.0) -> None:
-    """Asks every hundredth of a second; fails where the condition does not hold within `timeout` seconds."""
+    """Polls every hundredth of a second; fails if the condition does not hold within `timeout` seconds."""
     deadline, pause = time.monotonic() + timeout, threading.Event()
     while not condition():
         assert time.monotonic() < deadline, "the awaited state did not come"

@@ -20,7 +20,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
 
 @pytest.fixture
 def server(_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
-    """The server, which this process's libraries use."""
+    """Returns the server, which this process's libraries use."""
     for name, value in _server.environment.items():
         monkeypatch.setenv(name, value)
     return _server
@@ -28,5 +28,5 @@ def server(_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServ
 
 @pytest.fixture
 def address(server: ObjectServer) -> str:
-    """Where nothing is yet."""
+    """Returns an address that does not exist yet."""
     return f"s3://bucket/runs/{next(_NUMBERS)}"

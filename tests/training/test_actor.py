@@ -129,7 +129,7 @@ def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
 
 
 def _tight() -> Design:
-    """No room for the second macro if the first stands in the middle."""
+    """Returns a design where the second macro does not fit if the first is in the middle."""
     from placement.netlist.design import NodeKind
     from tests.support.designs import Net, Node, build, square_canvas
 
@@ -182,7 +182,7 @@ def test_an_actor_that_waits_ends_when_told(designs: list[Design], waits_for: st
 
 
 def _told_of(what: Any, name: str, call: int = 1) -> threading.Event:
-    """Set as soon as the method is called that often."""
+    """Returns an event that is set as soon as the method is called `call` times."""
     called, calls, method = threading.Event(), itertools.count(1), getattr(what, name)
 
     def told(*arguments: Any, **options: Any) -> Any:

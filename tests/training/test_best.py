@@ -1,4 +1,4 @@
-"""The best placement: kept, written, saved, taken back."""
+"""The best placement: tracked, written, saved, restored."""
 
 from __future__ import annotations
 

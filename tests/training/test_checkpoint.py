@@ -1,4 +1,4 @@
-"""Checkpoints: what goes in comes out; what is wrong is named."""
+"""Checkpoints: exact round trips, and errors that name the cause."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def checkpoints(tmp_path: Path) -> Iterator[Checkpoints]:
 
 
 def _tree(width: int = 3, seed: int = 0) -> dict[str, Any]:
-    """Everything that a learner may keep: a Flax state, optimiser state, a random key, odd dtypes."""
+    """Returns everything that a learner may store: a Flax state, optimiser state, a random key, unusual dtypes."""
     state = nnx.state(nnx.Linear(width, 2, rngs=nnx.Rngs(seed)))
     return {
         "learner": {

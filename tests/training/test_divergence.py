@@ -1,4 +1,4 @@
-"""NaN in training: noticed, told, and nothing bad is saved."""
+"""NaN in training: detected and reported, and no bad state is saved."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _config(folder: Path, **ppo: Any) -> TrainConfig:
 
 
 def _skips(iterations: Container[int]) -> type[FakeLearner]:
-    """A learner that skips all of its two gradient steps in these iterations (from 0), and none in others."""
+    """Returns a learner that skips both of its gradient steps in these iterations (from 0), and none in others."""
 
     class Skipping(FakeLearner):
         def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Which designs an actor draws, whatever the other actors do and wherever it begins."""
+"""The designs that an actor draws, independent of the other actors and of where it begins."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_episode_is_of_the_design_that_it_names(drawn: DrawnEnvironments) -> 
 
 
 class _SlowDesigns(DrawnDesigns):
-    """Designs of which those after the first round come once `go` is set."""
+    """Designs of which those after the first round are delivered once `go` is set."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Local and central inference: the same episodes, parameters put on the device once, and clean ends."""
+"""Local and central inference: the same episodes, parameters transferred to the device once, and clean ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _actor(number: int, inference: Inference, *, envs: int = 4, config: PolicyCo
 
 
 class _Loop:
-    """A central loop in a thread, for the length of a `with`."""
+    """A central loop in a thread, for the duration of a `with`."""
 
     def __init__(self, agent: Any, actors: int) -> None:
         self.central, self.supervisor = CentralInference(agent, actors=actors), Supervisor()
@@ -79,7 +79,7 @@ def test_parameters_go_to_the_device_once_per_version(snapshot: Snapshot) -> Non
 
 
 def test_a_step_moves_nothing_to_the_device_but_what_is_new(agent: Agent, snapshot: Snapshot) -> None:
-    """Neither parameters nor constants, and one array comes back."""
+    """Neither parameters nor constants are transferred, and one array is returned."""
     network = LocalInference(agent).network(snapshot)
     seen = random_observation(DESIGNS, 0, 4)
     given = jax.tree.leaves((network, agent.network.inputs))
@@ -114,7 +114,7 @@ class Both(NamedTuple):
     agent: Agent
     snapshot: Snapshot
     log_probabilities: Callable[[Any, Any, Observation], jax.Array]
-    """Of all actions, from parameters, inputs and observations; compiled."""
+    """Log-probabilities of all actions, from parameters, inputs and observations; compiled."""
 
 
 @pytest.fixture(scope="module", params=["float32", "bfloat16"])
@@ -151,7 +151,7 @@ def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_wit
 
 
 def _together(agent: Agent, snapshot: Snapshot, *, actors: int, config: PolicyConfig = SMALL) -> list[Episode]:
-    """A round of each actor, all served by one loop at the same time."""
+    """Plays a round of each actor, all served by one loop at the same time."""
     found: dict[int, list[Episode]] = {}
     with _Loop(agent, actors=actors) as central:
         players = [_actor(number, central, config=config) for number in range(actors)]
@@ -168,7 +168,7 @@ def _together(agent: Agent, snapshot: Snapshot, *, actors: int, config: PolicyCo
 
 
 def test_requests_that_wait_go_through_the_network_together() -> None:
-    """Powers of two, or all; the oldest first; different parameters apart."""
+    """Batches are powers of two, or all requests; the oldest first; different parameters separately."""
     central = CentralInference(FakeAgent(), actors=7)
     seen = random_observation(DESIGNS, 0, 2)
     networks = [central.network(Snapshot(version, {"version": np.array(version)})) for version in (0, 1)]
@@ -229,7 +229,7 @@ def test_what_goes_wrong_in_the_loop_reaches_the_parent_and_ends_the_actors() ->
 
 
 def test_waits_have_a_deadline_and_end_when_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    central = CentralInference(FakeAgent(), actors=1)  # nobody runs its loop
+    central = CentralInference(FakeAgent(), actors=1)  # no thread runs its loop
     seen = random_observation(DESIGNS, 0, 2)
     network = central.network(Snapshot(0, {"version": np.array(0)}))
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)

@@ -1,4 +1,4 @@
-"""Fine-tuning: a run begins with what another one learned, and refuses what it cannot begin with."""
+"""Fine-tuning: a run begins with the parameters of another one, and rejects unsuitable ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _parameters(run: Path) -> tuple[Any, int]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """But for the 1e-30 by which a learning rate of so much may move a zero."""
+    """Compares up to the 1e-30 by which a learning rate of that size may change a zero."""
     return all(
         np.allclose(a, b, rtol=0, atol=1e-25) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
@@ -55,7 +55,7 @@ def _distance(one: Any, other: Any) -> float:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on a design of another size and grid than that on which it is continued."""
+    """Returns a run on a design of another size and grid than that on which it is continued."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     local.run(_config(folder, seed=3), progress=Silent())
     return folder
@@ -66,7 +66,7 @@ STILL = dataclasses.replace(PPO, learning_rate=1e-30)
 
 
 class Tuned(NamedTuple):
-    """A run that began with what another one learned, whose folder is gone since; and what it told."""
+    """A run that began with another one's parameters, whose folder has been deleted; and its output."""
 
     config: TrainConfig
     iterations: int

@@ -1,4 +1,4 @@
-"""The input pipeline: the same results as without it, to the last bit; bad episodes; waits that end."""
+"""The input pipeline: bit-identical to the results without it; bad episodes; waits that end."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_closed_replay_ends_the_wait(learner: Learner, replay: MemoryReplay) -
 def test_an_error_of_the_thread_reaches_the_learner_and_the_thread_ends(
     learner: Learner, designs: list[Design]
 ) -> None:
-    replay = MemoryReplay(capacity=9, steps=len(episodes_of(designs, 1)[0].actions) + 3)  # of another run
+    replay = MemoryReplay(capacity=9, steps=len(episodes_of(designs, 1)[0].actions) + 3)  # episodes of another run
     for episode in episodes_of(designs, 3):
         longer = {"actions": -1, "log_probabilities": 0}
         padded = {name: np.pad(getattr(episode, name), (0, 3), constant_values=by) for name, by in longer.items()}

@@ -1,4 +1,4 @@
-"""A policy that is handed on: it acts as the run did, and the project's own is found by its name."""
+"""An extracted policy: it acts as the run did, and the project's own is found by its name."""
 
 from __future__ import annotations
 

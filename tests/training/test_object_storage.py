@@ -1,4 +1,4 @@
-"""A run folder in a real S3 server: whole states only, one writer, and every mistake in words."""
+"""A run folder in a real S3 server: only whole states, a single writer, and an error message for every mistake."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from placement.training.stored_run import LEASE_NAME, Lease
 from tests.support.object_server import ObjectServer
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:ResourceWarning")  # of aiohttp's sessions when a store is dropped
+pytestmark = pytest.mark.filterwarnings("ignore:.*:ResourceWarning")  # from aiohttp's sessions when a store is dropped
 
 
 class CountedStore(ObjectStore):
-    """A store that notes what is written, and breaks at the write with the number `breaks_at`."""
+    """A store that records writes, and fails at the write with the number `breaks_at`."""
 
     def __init__(self, address: str, breaks_at: int = sys.maxsize) -> None:
         super().__init__(address, key="run_dir")
@@ -41,7 +41,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def fill(folder: Path, step: int) -> None:
-    """A run folder after `step`, whose checkpoints are kept two by two."""
+    """Writes a run folder after `step`, of whose checkpoints two are kept."""
     for number in (step - 1, step):
         for name in ("tree", "record"):
             path = folder / "checkpoints" / str(number) / name / "data"

@@ -1,4 +1,4 @@
-"""What is shown of a run."""
+"""The progress display of a run."""
 
 from __future__ import annotations
 

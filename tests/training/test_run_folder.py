@@ -1,4 +1,4 @@
-"""Run folders: where they are, what they record, one process at a time, no resumption with other settings."""
+"""Run folders: their location and contents, one process at a time, no resumption with other settings."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_setting_that_is_new_since_the_run_began_had_its_default() -> None:
 
 
 def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_them(tmp_path: Path) -> None:
-    """Neither read under another name nor left out in silence, whether the run is resumed or its policy is used."""
+    """They are not read under another name nor ignored silently, whether the run is resumed or its policy is used."""
     run_folder.write_record(tmp_path, CONFIG)
     versions = json.loads((tmp_path / "versions.json").read_text())
     versions["starts"][0] |= {"git_commit": "0123456789abcdef+changes"}

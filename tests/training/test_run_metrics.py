@@ -1,4 +1,4 @@
-"""`metrics.csv` and TensorBoard files: whole rows, stable columns, resumption without doubles."""
+"""`metrics.csv` and TensorBoard files: whole rows, stable columns, resumption without duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run whose folder is object storage: it goes on anywhere, training never waits for the store, nothing is lost."""
+"""A run whose folder is object storage: it resumes anywhere, training never waits for the store, nothing is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def config(address: str) -> TrainConfig:
 
 
 def learn(folder: Path, *steps: int) -> None:
-    """What a run leaves behind after these steps."""
+    """Writes what a run leaves after these steps."""
     for step in steps:
         path = folder / "checkpoints" / str(step) / "tree"
         path.parent.mkdir(parents=True)
@@ -122,7 +122,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
         finally:
             server.go_on()
     store = ObjectStore(address, key="run_dir")
-    store.remove(LEASE_NAME)  # which could not be given back, and would be watched for half a minute
+    store.remove(LEASE_NAME)  # otherwise it could not be released, and would be polled for half a minute
     with stored(config(address), note=notes.append):
         pass
     assert steps(address) == [1, 2] and notes[-2:] == [

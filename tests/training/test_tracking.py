@@ -1,4 +1,4 @@
-"""What a tracker is told of a run: all of it once, later where it was away; MLflow's server says what it got."""
+"""A tracker's view of a run: everything once, later after an outage; MLflow's server confirms it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.waiting import wait_until
 
 
 class Told:
-    """A tracker that remembers, and can be away."""
+    """A tracker that records, and can be unavailable."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -167,7 +167,7 @@ def test_a_library_that_is_missing_is_named(name: str, config: TrainConfig, monk
 
 @contextlib.contextmanager
 def mlflow_server(folder: Path) -> Iterator[str]:
-    """The address of MLflow's own server, run here."""
+    """Yields the address of MLflow's own server, run here."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -193,7 +193,7 @@ def answers(url: str) -> bool:
 
 
 def asked(url: str, **body: Any) -> dict[str, Any]:
-    """The server's answer to a question of its REST interface."""
+    """Returns the server's answer to a request to its REST interface."""
     data = json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as response:

@@ -1,4 +1,4 @@
-"""A gate passes on those who prove the token, and nobody else; nothing on the way waits for ever."""
+"""A gate forwards only clients that prove the token; no wait is unbounded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKEN = new_token()
 
 @pytest.fixture
 def echo() -> Iterator[int]:
-    """The port of a server that sends back what it gets, on loopback."""
+    """Yields the port of an echo server on loopback."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve(connection: socket.socket) -> None:
@@ -55,7 +55,7 @@ def gate(echo: int) -> Iterator[Gate]:
 
 
 def _connect(target: str) -> socket.socket:
-    """To a tunnel."""
+    """Connects to a tunnel."""
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(LONG)
     connection.connect("\0" + target.removeprefix("unix-abstract:"))
@@ -63,7 +63,7 @@ def _connect(target: str) -> socket.socket:
 
 
 def _read(connection: socket.socket, count: int) -> bytes:
-    """So many bytes, or fewer if the other end closes."""
+    """Reads `count` bytes, or fewer if the other end closes."""
     found = b""
     while len(found) < count and (data := connection.recv(count - len(found))):
         found += data
@@ -96,7 +96,7 @@ def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
     [
         bytes(RANDOM + DIGEST),
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(RANDOM + DIGEST),
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC says without a tunnel
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC sends without a tunnel
     ],
 )
 def test_garbage_is_rejected(gate: Gate, said: bytes) -> None:
@@ -129,7 +129,7 @@ def test_an_overheard_proof_is_useless(gate: Gate) -> None:
 
 
 def test_a_server_that_lacks_the_token_is_no_gate() -> None:
-    """It agrees to everything, as one that took a dead gate's port might."""
+    """It accepts everything, as a process that reuses a dead gate's port might."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(MAGIC + bytes(RANDOM))

@@ -1,4 +1,4 @@
-"""Starting Reverb servers: one to a port, on this machine only, restored from a folder, with a deadline."""
+"""Starting Reverb servers: one per port, on this machine only, restored from a folder, with a deadline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def running() -> Iterator[object]:
 
 
 def _device(port: int) -> bytes:
-    """The network device that the listeners of `port` are bound to; empty = every one."""
+    """Returns the network device to which the listeners of `port` are bound; empty: any."""
     found = set()
     for listener in own_listeners(port):
         with listener:
@@ -85,7 +85,7 @@ def test_a_port_on_which_another_process_starts_a_server_is_left_to_it(monkeypat
 
 
 def test_a_listener_that_the_table_shows_twice_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it may while others open and close sockets: 14 reads of 4,000 did beside two threads that did so."""
+    """As may happen while others open and close sockets: 14 reads of 4,000 did beside two such threads."""
     read = Path.read_text
     monkeypatch.setattr(Path, "read_text", lambda path: read(path) + "\n".join(read(path).splitlines()[1:]))
     with socket.create_server(("127.0.0.1", 0)) as listener:

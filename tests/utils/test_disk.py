@@ -1,4 +1,4 @@
-"""A full disk is told in one line: what could not be written, how much is missing, what to do."""
+"""A full disk is reported in one line: what could not be written, how much is missing, what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from placement.utils.disk import DiskFull, checked_space
 
 @pytest.fixture
 def file_limit() -> Iterator[int]:
-    """No file of this process may grow beyond so many bytes, as the system sees to."""
+    """Limits the size of this process's files; yields the limit in bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
     yield 1 << 20

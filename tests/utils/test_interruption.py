@@ -1,4 +1,4 @@
-"""Signals: they end what may be broken off, and wait for what may not."""
+"""Signals end what may be interrupted, and wait for what may not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_failure_of_what_cannot_wait_is_logged(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_librarys_handler_that_ends_the_program_is_a_request_like_any_other() -> None:
-    """Ray's `init` installs such a one."""
+    """Ray's `init` installs such a handler."""
 
     def handler(number: int, frame: object) -> None:
         raise SystemExit(number)

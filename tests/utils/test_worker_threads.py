@@ -1,4 +1,4 @@
-"""Worker threads: errors reach the parent, everybody stops."""
+"""Worker threads: errors reach the parent, and all threads stop."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-// A cost term of your own, in a library of its own: derive from placement_term::CostTerm, and say so once with
+// A user-defined cost term in a library of its own: derive from placement_term::CostTerm, and register it once with
 // PLACEMENT_COST_TERM(YourClass, "its name"). Only this file is needed; docs/how-to/own-cost-term.md has an example.
-// What crosses the border between the library and the engine is plain C, so any C++17 compiler will do.
+// The interface between the library and the engine is plain C, so any C++17 compiler will do.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 extern "C" {
 
-// A design's arrays, which live as long as the engine uses the term. N nodes, P pins, E nets, L pins of nets.
+// A design's arrays, valid for the lifetime of the term. N nodes, P pins, E nets, L pins of nets.
 struct placement_design {
   std::int32_t nodes, pins, nets, columns, rows;
   double canvas_width, canvas_height;             // µm
@@ -20,12 +20,12 @@ struct placement_design {
   const std::int32_t *net_start, *net_pins;       // [E + 1], [L]; the first pin of a net drives it
 };
 
-// What the library gives to the engine. `evaluate` may be called from one thread at a time for each `made`.
+// The library's functions for the engine. `evaluate` is called from one thread at a time for each `made`.
 struct placement_cost_term {
   std::int32_t version;                           // PLACEMENT_COST_TERM_VERSION
   const char* name;
-  void* (*make)(const placement_design* design);  // null: it cannot be used on this design
-  // x, y [N]: centres, µm; orientation [N]: N, FN, S, FS, E, FE, W, FW as 0 to 7. NaN: it failed.
+  void* (*make)(const placement_design* design);  // null: unusable on this design
+  // x, y [N]: centres, µm; orientation [N]: N, FN, S, FS, E, FE, W, FW as 0 to 7. NaN: failure.
   double (*evaluate)(void* made, const double* x, const double* y, const std::int8_t* orientation);
   void (*destroy)(void* made);
 };
@@ -39,11 +39,11 @@ namespace placement_term {
 class CostTerm {
  public:
   virtual ~CostTerm() = default;
-  // The term of a placement of all nodes; centres in µm.
+  // Returns the term for a placement of all nodes; centres in µm.
   virtual double operator()(const double* x, const double* y, const std::int8_t* orientation) = 0;
 };
 
-// The C functions of a class derived from CostTerm that is made from a design.
+// The C functions of a class derived from CostTerm.
 template <typename Term>
 struct Functions {
   static void* make(const placement_design* design) {

@@ -1,13 +1,11 @@
-"""Grouping a flat netlist's standard cells into clusters by Circuit Training's published recipe.
+"""Clusters the standard cells of a flat netlist by Circuit Training's published recipe.
 
-Nets of many sinks are cut; what belongs to a macro or to adjacent ports is kept together; the rest is partitioned
-(here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
-follow connectivity alone. Cells that then have more nets with another group move to it.
+Nets of many sinks are cut. Cells that belong to a macro or to adjacent ports are kept together, and the rest is
+partitioned with Mt-KaHyPar. Groups that span too far are broken up and small ones are merged; without positions both
+steps follow connectivity alone. Finally, cells that have more nets with another group move to it.
 
 Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -21,31 +19,26 @@ from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-UTILIZATION = 0.5
-"""The share of a soft macro's area that its cells cover."""
+UTILIZATION = 0.5  # fraction of a soft macro's area that its cells cover
 _IMBALANCE = 0.3
-"""The share by which a part may exceed the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
-they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05."""
-_NET_WEIGHT = 4
-"""The weight of a net relative to the hint that a module of the hierarchy gives."""
+"""Fraction by which a block of the partition may exceed the mean (Circuit Training: 0.05). Blocks are broken up and
+merged afterwards, so they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
+"""
+_NET_WEIGHT = 4  # weight of a net relative to the hyperedge of a module of the hierarchy
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
-    """What a user chooses.
-
-    Attributes:
-        clusters: to aim at, beside the fixed groups; fewer if there are not eight cells for each.
-        seed: of the partitioner.
-        use_positions: whether cells' positions are used if there are any.
+    """Settings of the clustering.
 
     Raises:
         DesignError: a value is out of range.
     """
 
+    # target number of clusters beside the fixed groups; fewer if there are not eight cells for each
     clusters: int = 500
-    seed: int = 0
-    use_positions: bool = True
+    seed: int = 0  # seed of the partitioner
+    use_positions: bool = True  # whether cells' positions are used if there are any
 
     def __post_init__(self) -> None:
         for field, least in (("clusters", 1), ("seed", 0)):
@@ -56,21 +49,13 @@ class ClusteringSettings:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Clustering:
-    """Standard cells and their clusters.
+    """Standard cells and their clusters."""
 
-    Attributes:
-        cluster: int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net.
-        count: clusters, numbered from 0 without gaps.
-        settings: how they were made.
-        placed: whether positions were used.
-        notices: what was left out.
-    """
-
-    cluster: np.ndarray
-    count: int
-    settings: ClusteringSettings
-    placed: bool
-    notices: tuple[str, ...]
+    cluster: np.ndarray  # int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net
+    count: int  # number of clusters, which are numbered from 0 without gaps
+    settings: ClusteringSettings  # the settings of the clustering
+    placed: bool  # whether positions were used
+    notices: tuple[str, ...]  # the nets and cells that were left out
 
 
 def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSettings | None = None) -> Clustering:
@@ -78,8 +63,8 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
 
     Args:
         design: the flat netlist, its positions and floorplan.
-        canvas: gives the gcells' size and the canvas's area.
-        settings: default: `ClusteringSettings()`.
+        canvas: the size of the gcells and the area of the canvas.
+        settings: defaults to `ClusteringSettings()`.
 
     Raises:
         DesignError: Mt-KaHyPar is not installed or fails.
@@ -94,9 +79,9 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.clusters, len(cells) // 8))
     group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
-    # µm, beyond which groups are broken up; without positions distance does not matter.
+    # Distance in µm beyond which groups are broken up; it is unlimited without positions.
     reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
-    # A macro without a place breaks nothing up.
+    # A macro without a place breaks up no group.
     has_place = design.placement.placed
     inside = np.where(has_place, group, -1)
     broken, count = break_up(inside, parts, x=joined.x, y=joined.y, area=joined.area, reach=reach)
@@ -110,7 +95,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
-    notices = [f"{loose:,} cells on no net (fillers, taps, spares) are in no cluster"] if loose else []
+    notices = [f"{loose:,} cells without a net (fillers, taps, spares) are not clustered"] if loose else []
     return Clustering(cluster.astype(np.int32), len(numbers), chosen, placed, tuple(notices))
 
 
@@ -121,7 +106,7 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
     groups reach belongs to the first of them.
 
     Returns:
-        int32 [N], each node's group, -1: none; and the number of groups.
+        Each node's group, int32 [N], -1 for none, and the number of groups.
     """
     group = np.full(design.netlist.num_nodes, -1, dtype=np.int32)
     hard = design.netlist.hard
@@ -139,7 +124,7 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
             if along[index] - begin > length:
                 begin, count = along[index], count + 1
             group[ports[index]] = count - 1
-    # The cells that share a driver–sink connection with a grouped node, both ways: from a driver to its sinks and back.
+    # Cells that share a driver–sink connection with a grouped node, in either direction.
     driver = joined.driver[joined.net]
     ends, others = np.concatenate((driver, joined.node)), np.concatenate((joined.node, driver))
     reaches = (group[ends] >= 0) & (group[others] < 0) & joined.is_cell[others]
@@ -151,16 +136,16 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
 def _partitioned(
     joined: Connectivity, cells: np.ndarray, fixed: np.ndarray, names: Sequence[str] | None, *, parts: int, seed: int
 ) -> np.ndarray:
-    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph.
+    """The block of every cell, macro and port, int32 [N]; a fixed group is one vertex of the hypergraph.
 
-    The hierarchy of the nodes' names is a hint; None: they have positions, which are a better one.
+    The hierarchy of `names` guides the partition; None if the nodes have positions, which guide it better.
     """
     groups = int(fixed.max(initial=-1)) + 1
     vertex_of = fixed.astype(np.int64)
     free = cells[fixed[cells] < 0]
     vertex_of[free] = groups + np.arange(len(free))
     weight = np.ones(groups + len(free), dtype=np.int64)
-    # A fixed group may contain more than a part should: it then fills its part alone.
+    # A fixed group may contain more than a block should; it then fills its block alone.
     total = int((vertex_of >= 0).sum())
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
     edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
@@ -180,7 +165,7 @@ def _partitioned(
 
 
 def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [M] each: hyperedges, numbered from 0, of two vertices or more, and their vertices, each once."""
+    """Hyperedges of at least two vertices, numbered from 0, and their vertices, each once; int64 [M] each."""
     inside = vertex >= 0
     pairs = np.unique(net[inside] * count + vertex[inside])
     edge, pin = np.divmod(pairs, max(count, 1))
@@ -191,10 +176,10 @@ def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.nda
 
 
 def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The modules of the hierarchy that are no larger than two parts, each as a hyperedge of its cells.
+    """The modules of the hierarchy that are no larger than two blocks, each as a hyperedge of its cells.
 
-    int64 [M] each: modules, numbered from 0, and the nodes in them; from the names of all nodes (`/` between levels)
-    and the cells that count (int64 [·]).
+    Takes the names of all nodes (`/` between levels) and the cells to include (int64 [·]). Returns modules, numbered
+    from 0, and the nodes in them, int64 [M] each.
     """
     most = max(2, 2 * len(cells) // max(parts, 1))
     members: dict[str, list[int]] = {}
@@ -203,7 +188,7 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
         while (at := path.rfind("/")) > 0:
             path = path[:at]
             inside = members.setdefault(path, [])
-            # One more than allowed is enough to see that the module is too large.
+            # One name more than allowed suffices to detect a module that is too large.
             if len(inside) <= most:
                 inside.append(cell)
     kept = [inside for inside in members.values() if 2 <= len(inside) <= most]

@@ -1,13 +1,12 @@
 """Groups of cells and the nets between them: breaking up groups that span too far, merging small ones, moving cells.
 
-The first two are part of Circuit Training's recipe (google-research/circuit_training, `Grouping`). The partitioner
-leaves no cell that should move; breaking up and merging make thousands, so cells are moved one by one at the end.
+The first two are part of Circuit Training's recipe (google-research/circuit_training, `Grouping`). After the
+partitioner no cell would gain by moving, but after breaking up and merging thousands would, so cells are moved one by
+one at the end.
 
 Axis legend: N nodes, M pairs of a net and a node on it, E nets, G groups, C cells that may move, K moves (pairs of a
 cell and a group that its nets reach).
 """
-
-from __future__ import annotations
 
 import dataclasses
 
@@ -17,38 +16,28 @@ import scipy.sparse
 from placement.netlist.design import NodeKind
 from placement.netlist.flat_design import FlatDesign
 
-MOST_SINKS = 500
-"""Nets of more sinks are cut."""
-ROUNDS = 12
-"""The most rounds of moves."""
+MOST_SINKS = 500  # maximum number of sinks of a net; larger nets are cut
+ROUNDS = 12  # maximum number of rounds of moves
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Connectivity:
-    """A flat netlist as clustering sees it: the nets that are not cut, each node once, and the nodes' positions.
+    """The connectivity that clustering uses: the nets that are not cut, each node once, and the nodes' positions."""
 
-    Attributes:
-        nets: int64 [E], the nets that are kept, in their order.
-        net: int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net.
-        driver: int64 [E], the node that drives each kept net.
-        is_cell: bool [N].
-        x, y: float64 [N], µm.
-        area: float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre.
-        size: int64 [N], as how many nodes each counts: a macro as its pins, which the recipe groups in its place.
-    """
-
-    nets: np.ndarray
-    net: np.ndarray
+    nets: np.ndarray  # int64 [E], the nets that are kept, in their order
+    net: np.ndarray  # int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net
     node: np.ndarray
-    driver: np.ndarray
-    is_cell: np.ndarray
-    x: np.ndarray
+    driver: np.ndarray  # int64 [E], the node that drives each kept net
+    is_cell: np.ndarray  # bool [N]
+    x: np.ndarray  # x, y: float64 [N], µm
     y: np.ndarray
-    area: np.ndarray
+    area: np.ndarray  # float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre
+    # int64 [N], the number of nodes that each counts for; a macro counts as its pins, which the recipe groups in its
+    # place
     size: np.ndarray
 
     def counts(self, group: np.ndarray, count: int) -> scipy.sparse.csr_matrix:
-        """int64 kept nets × groups: the nodes of a net in a group; `group` is int [N], -1: in none."""
+        """Number of nodes of each kept net in each group, int64 [E, G]; `group` is int [N], -1 for none."""
         of_pair = group[self.node]
         inside = of_pair >= 0
         ones = np.ones(int(inside.sum()), dtype=np.int64)
@@ -85,9 +74,9 @@ def connectivity(design: FlatDesign) -> Connectivity:
 def centroids(
     group: np.ndarray, count: int, *, x: np.ndarray, y: np.ndarray, area: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [G] each: the centres of area of `count` groups; 0 for a group without area.
+    """Centres of area of `count` groups, float64 [G] each, in µm; 0 for a group without area.
 
-    `group` is int [N], -1: none; `x`, `y` (µm) and `area` (µm²; 0 for nodes that do not count) are float64 [N].
+    `group` is int [N], -1 for none; `x`, `y` (µm) and `area` (µm²; 0 for nodes that do not count) are float64 [N].
     """
     inside = group >= 0
     weight = np.bincount(group[inside], area[inside], count)
@@ -102,8 +91,8 @@ def break_up(
 ) -> tuple[np.ndarray, int]:
     """Cuts groups that are wider or higher than `reach` µm into squares of that side around their centre of area.
 
-    Arguments as of `centroids`. Returns int32 [N], the new groups, of which the middle square keeps the group's number,
-    and their number.
+    Takes the arguments of `centroids`. Returns the new groups, int32 [N], of which the middle square keeps the group's
+    number, and their number.
     """
     inside = np.flatnonzero(group >= 0)
     mine = group[inside]
@@ -113,7 +102,7 @@ def break_up(
         np.minimum.at(low, mine, at[inside])
         np.maximum.at(high, mine, at[inside])
         distance = at[inside] - centre[mine]
-        # 0 within half of `reach` of the centre, then one more per `reach`, negative below.
+        # The index is 0 within half of `reach` of the centre, then one more per `reach`, negative below.
         bucket = (np.sign(distance) * np.floor(0.5 + np.abs(distance) / reach)).astype(np.int64)
         indices.append(np.where((high - low >= reach)[mine], bucket, 0))
     column, row = indices
@@ -126,10 +115,10 @@ def break_up(
 
 
 def merge_small(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: int, reach: float) -> np.ndarray:
-    """Merges groups of at most `most_nodes` nodes into the group with most common nets, until none is left.
+    """Merges groups of at most `most_nodes` nodes into the group with the most common nets, until none is left.
 
-    `group` is int [N], -1: none; `reach` is the largest distance (across plus up, µm) between the centres of groups
-    that are merged. Returns int32 [N], the new groups, numbered as before.
+    `group` is int [N], -1 for none; `reach` is the largest distance (across plus up, µm) between the centres of groups
+    that are merged. Returns the new groups, int32 [N], in the same numbering.
     """
     result = group.astype(np.int32)
     # Every round but the last merges at least one group, so there are no more rounds than groups.
@@ -140,7 +129,7 @@ def merge_small(group: np.ndarray, count: int, joined: Connectivity, *, most_nod
 
 
 def _merge(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: int, reach: float) -> bool:
-    """One round over the small groups, changing `group`; whether another one may find more."""
+    """Runs one round over the small groups, changing `group`; returns whether another round may merge more."""
     inside = group >= 0
     sizes = np.bincount(group[inside], joined.size[inside], count)
     small = np.flatnonzero((sizes > 0) & (sizes <= most_nodes))
@@ -156,7 +145,7 @@ def _merge(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: i
         begin, end = adjacency.indptr[index], adjacency.indptr[index + 1]
         others, weights = adjacency.indices[begin:end], adjacency.data[begin:end]
         distance = np.abs(centre_x[others] - centre_x[source]) + np.abs(centre_y[others] - centre_y[source])
-        # A group that was merged away in this round takes no others.
+        # A group that was merged away in this round absorbs no others.
         possible = (others != source) & (sizes[others] > 0) & (distance <= reach)
         if not possible.any():
             continue
@@ -172,11 +161,12 @@ def _merge(group: np.ndarray, count: int, joined: Connectivity, *, most_nodes: i
 def refine(group: np.ndarray, movable: np.ndarray, joined: Connectivity, *, reach: float, seed: int = 0) -> np.ndarray:
     """Moves cells to groups that they share nets with, while that saves nets between groups.
 
-    A move gains the nets that it brings entirely into one group, and one for each net that joins a group fewer. Half of
-    the cells, drawn at random, may move in a round. No group grows beyond the largest one; some may lose all cells.
+    The gain of a move is the number of nets that it brings entirely into one group, plus the reduction in the number of
+    groups that its nets reach. Half of the cells, drawn at random, may move in a round. No group grows beyond the
+    largest one; some may lose all cells.
 
-    `group` is int [N], -1 for nodes that are no cells (macros, ports) or on no net; `movable`, int [C], the cells that
-    may move, to groups whose centre is within `reach` µm on each axis. Returns int32 [N], the new groups.
+    `group` is int [N], -1 for nodes that are no cells (macros, ports) or on no net; `movable`, int [C], are the cells
+    that may move, to groups whose centre is within `reach` µm on each axis. Returns the new groups, int32 [N].
     """
     result = group.astype(np.int32)
     if not len(movable) or result.max(initial=-1) < 1:
@@ -200,7 +190,7 @@ def refine(group: np.ndarray, movable: np.ndarray, joined: Connectivity, *, reac
         if not len(moves):
             break
         moves = moves[(draw.random(len(movable)) < 0.5)[moves.cell]]
-        # The best move of each cell, then the best moves to each group, as many as it has space for.
+        # Take the best move of each cell, then the best moves to each group, as many as it has space for.
         moves = moves[np.lexsort((moves.group, -moves.gain, moves.cell))]
         moves = moves[np.diff(moves.cell, prepend=-1) != 0]
         moves = moves[np.lexsort((moves.cell, -moves.gain, moves.group))]
@@ -215,7 +205,7 @@ def _moves(
 ) -> np.recarray:
     """Every move of a cell to another group that one of its nets reaches.
 
-    Records [K] of int64 `cell` (an index in `movable`), `group` and `gain`.
+    The result is a record array [K] with int64 fields `cell` (an index in `movable`), `group` and `gain`.
     """
     degree = np.bincount(joined.net, minlength=len(joined.nets))
     nodes_in = joined.counts(group, count).astype(np.int32)

@@ -1,14 +1,12 @@
-"""Partitioning a hypergraph with Mt-KaHyPar, reproducibly, in a process of its own.
+"""Partitions a hypergraph with Mt-KaHyPar, reproducibly, in a separate process.
 
-Its deterministic presets give the same parts for a seed on any number of threads. (Its preset for many parts is six
-times as fast, but takes no fixed vertices, and its parts are joined by a tenth more.) It keeps Python's lock until it
-has finished, so that a process that calls it does not react to Ctrl-C meanwhile: hence this module also runs as
-`python -m placement.netlist.clustering.partition IN.npz OUT.npz`.
+Its deterministic presets give the same partition for a seed on any number of threads. (Its preset for many blocks is
+six times as fast, but supports no fixed vertices and cuts a tenth more hyperedges.) It holds Python's global
+interpreter lock until it has finished, so that the calling process does not react to Ctrl-C meanwhile; therefore this
+module also runs as `python -m placement.netlist.clustering.partition IN.npz OUT.npz`.
 
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 """
-
-from __future__ import annotations
 
 import os
 import subprocess
@@ -20,8 +18,7 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
-DEADLINE = 6 * 3600.0
-"""Seconds that a partition may take; a million cells take a quarter of an hour."""
+DEADLINE = 6 * 3600.0  # timeout of a partition in seconds; a million cells take a quarter of an hour
 
 
 def partition(
@@ -35,13 +32,13 @@ def partition(
     imbalance: float,
     seed: int,
 ) -> np.ndarray:
-    """The part of each vertex, int32 [V]: parts of about the same weight, few of which each hyperedge joins.
+    """Partitions the vertices into blocks of about the same weight that few hyperedges connect; returns int32 [V].
 
     It runs on all processors.
 
     `edge` and `vertex` are int64 [M], the pins' hyperedges, rising from 0, and vertices; `edge_weight` int64, one per
-    hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the part that a vertex must be in, -1: any. A part
-    may be heavier than the mean by `imbalance`. The same `seed` gives the same parts.
+    hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the block that a vertex must be in, -1 for any. A
+    block may exceed the mean weight by the fraction `imbalance`. The same `seed` gives the same blocks.
 
     Raises:
         DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
@@ -64,7 +61,7 @@ def partition(
 
 
 def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
-    """int32 [V]: the parts if nothing joins vertices; the free ones, in order, fill the parts that are left."""
+    """The blocks if no hyperedges exist, int32 [V]; the free vertices, in order, fill up the blocks."""
     found, free = fixed.astype(np.int32), np.flatnonzero(fixed < 0)
     left = np.setdiff1d(np.arange(parts, dtype=np.int32), fixed)
     left = left if len(left) else np.arange(parts, dtype=np.int32)
@@ -73,7 +70,7 @@ def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
 
 
 def _run(files: list[str], *, what: str) -> None:
-    """Runs the process that partitions; raises DesignError if it fails."""
+    """Runs the partitioning process; raises DesignError if it fails."""
     command = [sys.executable, "-m", "placement.netlist.clustering.partition", *files]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
@@ -85,13 +82,13 @@ def _run(files: list[str], *, what: str) -> None:
 
 
 def _split(values: dict[str, np.ndarray]) -> np.ndarray:
-    """The parts of the vertices; `values` are the arguments of `partition`, and `threads`."""
+    """Returns the blocks of the vertices; `values` are the arguments of `partition`, and `threads`."""
     try:
         import mtkahypar
     except ImportError:
         sys.exit("clustering needs the package mtkahypar (pip install mtkahypar)")
     library = mtkahypar.initialize(int(values["threads"]), False)
-    # The seed applies to contexts made after it is set.
+    # The seed applies only to contexts made after it is set.
     mtkahypar.set_seed(int(values["seed"]))
     context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC_QUALITY)
     parts, weight = int(values["parts"]), values["vertex_weight"]

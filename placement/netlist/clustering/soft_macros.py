@@ -1,13 +1,11 @@
-"""The clustered design for a clustering of a flat one, in the form of Circuit Training's protobufs.
+"""Builds the clustered design from a clustering of a flat one, in the form of Circuit Training's protobufs.
 
 A cluster becomes a soft macro with its pins at its centre: one that all its drivers are connected to, and one per net
-that it drives. Nets from a cluster to one and the same place are merged into one net, whose weight is their sum
+that it drives. Nets from a cluster to the same destination are merged into one net, whose weight is their sum
 (google-research/circuit_training, `Grouping.write_as_macro`).
 
-Axis legend: N nodes of the flat netlist, E its nets, G clusters, M pairs of a net and a place that it drives.
+Axis legend: N nodes of the flat netlist, E its nets, G clusters, M pairs of a net and a destination that it drives.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -29,7 +27,7 @@ def check_macro_names(netlist: Netlist) -> None:
 
 
 def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> tuple[Design, tuple[str, ...]]:
-    """The clustered design, and notices: ports and hard macros in their order, then soft macros.
+    """The clustered design, with ports and hard macros in their order, then soft macros, and the notices about it.
 
     Positions count from the lower left corner of the core. Soft macros are located at their cells' centre of area if
     the cells are placed; nodes without a place are not placed.
@@ -51,14 +49,12 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
         if others:
             builder.net(weight, own, others)
     design = Design(flat.name, builder.build(), canvas, initial=_placement(flat, clustering, kept))
-    left_out = (
-        f"{places.without_driver:,} nets are left out: each of their pins drives another net, and a pin drives one"
-    )
+    left_out = f"{places.without_driver:,} nets are ignored: all of their pins already drive another net"
     return design, (left_out,) if places.without_driver else ()
 
 
 class _Places:
-    """The pins of places; a place is a cluster's number, or their count and a pin of the flat netlist."""
+    """Maps endpoints of flat nets to pins; an endpoint is a cluster, or their count plus a pin of the flat netlist."""
 
     def __init__(self, builder: NetlistBuilder, soft: list[int], pin_of: dict[int, int]) -> None:
         self.builder, self.soft, self.pin_of, self.count = builder, soft, pin_of, len(soft)
@@ -69,9 +65,9 @@ class _Places:
     def pins(self, driver: int, sinks: list[int]) -> tuple[int, list[int]]:
         """The driving pin of a net and its other pins.
 
-        The format has one net per driving pin. A pin that drives another net already (a pad of a Bookshelf design may
-        be on several) changes places with a cluster on the net, or with a pin that drives nothing yet. If there is
-        none, the net connects only pads, whose distance is fixed: it has no other pins here, and is counted.
+        The format has one net per driving pin. If a pin already drives another net (a pad of a Bookshelf design may be
+        on several), it swaps roles with a cluster on the net, or with a pin that drives nothing yet. If there is none,
+        the net connects only pads, whose distance is fixed; its other pins are dropped and it is counted.
         """
         if driver >= self.count and self.pin_of[driver - self.count] in self.drivers:
             free = [place for place in sinks if place < self.count]
@@ -92,7 +88,7 @@ class _Places:
 
 
 def _kept_nodes(builder: NetlistBuilder, netlist: Netlist) -> tuple[dict[int, int], np.ndarray]:
-    """Adds ports and hard macros with all their pins; returns flat pin → pin, and the nodes kept (int [·])."""
+    """Adds ports and hard macros with their pins; returns a map from flat to new pins, and the nodes kept (int [·])."""
     kept = np.flatnonzero(netlist.kind != NodeKind.CELL)
     order = np.argsort(netlist.pin_node, kind="stable")
     begin = np.searchsorted(netlist.pin_node[order], np.arange(netlist.num_nodes + 1))
@@ -109,7 +105,7 @@ def _kept_nodes(builder: NetlistBuilder, netlist: Netlist) -> tuple[dict[int, in
 
 
 def _soft_sizes(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [G] each: the soft macros' width and height."""
+    """Width and height of the soft macros, float64 [G] each, in µm."""
     netlist = flat.netlist
     inside = clustering.cluster >= 0
     area = (netlist.width * netlist.height)[inside]
@@ -119,9 +115,9 @@ def _soft_sizes(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> tup
 
 
 def _nets(netlist: Netlist, clustering: Clustering) -> list[tuple[float, int, list[int]]]:
-    """(weight, driving place, driven places) of every net between places; first the merged ones.
+    """The nets between endpoints as (weight, driving endpoint, driven endpoints), merged ones first.
 
-    A place is a cluster, or `clustering.count` and a pin of a macro or port.
+    An endpoint is a cluster, or `clustering.count` plus a pin of a macro or port.
     """
     places = clustering.count
     degree = np.diff(netlist.net_start)
@@ -141,13 +137,13 @@ def _nets(netlist: Netlist, clustering: Clustering) -> list[tuple[float, int, li
     number, target = np.divmod(np.unique(index[sinks] * width + place[sinks]), width)
     fanout = np.bincount(number, minlength=len(kept))
     weight = netlist.net_weight[kept]
-    # Nets from clusters to one place; those between the same two are merged.
+    # Nets from clusters to a single destination; those between the same two endpoints are merged.
     alone = (fanout[number] == 1) & (driver[number] < places) & (driver[number] >= 0)
     pairs = np.stack((driver[number[alone]], target[alone]), axis=1)
     found, member = np.unique(pairs, axis=0, return_inverse=True)
     totals = np.bincount(member.reshape(-1), weight[number[alone]], len(found)).tolist()
     merged = [(total, source, [sink]) for total, (source, sink) in zip(totals, found.tolist(), strict=True)]
-    # The other nets, each by itself.
+    # The other nets remain separate.
     own = (driver >= 0) & ((fanout >= 2) | ((fanout == 1) & (driver >= places)))
     begin = np.searchsorted(number, np.arange(len(fanout) + 1)).tolist()
     targets = target.tolist()
@@ -158,7 +154,7 @@ def _nets(netlist: Netlist, clustering: Clustering) -> list[tuple[float, int, li
 
 
 def _placement(flat: FlatDesign, clustering: Clustering, kept: np.ndarray) -> Placement:
-    """The placement of kept nodes and soft macros, relative to the lower left corner of the core."""
+    """The placement of the kept nodes and the soft macros, relative to the lower left corner of the core."""
     netlist, placement, core = flat.netlist, flat.placement, flat.floorplan.core
     count, area = clustering.count, netlist.width * netlist.height
     x, y = centroids(clustering.cluster, count, x=placement.x, y=placement.y, area=area)

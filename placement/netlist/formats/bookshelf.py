@@ -1,9 +1,7 @@
-"""Flat designs from Bookshelf files (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each plain or gzipped.
+"""Reads flat designs from Bookshelf files (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each plain or gzipped.
 
-The files' unit of length is taken for 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
+The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Iterator
@@ -20,8 +18,7 @@ from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
-_UTILIZATION = 0.7
-"""The share that macros and cells cover of a core that no file gives."""
+_UTILIZATION = 0.7  # fraction of the core that macros and cells cover if no file gives a core
 _ORIENTATIONS = Orientation.__members__
 _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 
@@ -29,23 +26,24 @@ _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 def read_bookshelf(
     path: str | os.PathLike[str], *, name: str | None = None, free_blocks: bool = False
 ) -> tuple[FlatDesign, bytes | None]:
-    """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
+    """Reads a flat design from the files that an `.aux` file names; also returns the unpacked bytes of its `.pl` file,
+    if any.
 
-    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port, a
-    larger one a fixed macro; another node higher than a row is a macro, the rest are standard cells. Instead of a
-    missing `.scl` there are rows within the box around the fixed nodes, or in a square that nodes cover to 70% if that
-    box is too small.
+    A terminal no higher and no wider than a row is high, or above all rows (`terminal_NI`, `/FIXED_NI`), is a port; a
+    larger one is a fixed macro. Another node higher than a row is a macro, and the rest are standard cells. If `.scl`
+    is missing, rows are made within the box around the fixed nodes, or, if that is too small, in a square that nodes
+    cover to 70%.
 
     Args:
         path: the `.aux` file.
-        name: of the design; default: the file's name without suffix.
-        free_blocks: whether large terminals are movable macros, as in some publications on designs whose blocks are
-            all fixed.
+        name: the design's name; default: the file's name without suffix.
+        free_blocks: whether large terminals are movable macros, as in some publications on designs whose blocks are all
+            fixed.
 
     Raises:
         DesignError: with file and line; `.nodes` or `.nets` are missing, a file contains another number of entries than
-            it says, a name is unknown or repeated, a number is invalid, a row has no width or height, or no row height
-            can be found.
+            it declares, a name is unknown or repeated, a number is invalid, a row has no width or height, or no row
+            height can be found.
     """
     files = _Files(Path(path))
     notices = list(files.notices)
@@ -77,7 +75,7 @@ def read_bookshelf(
 
 
 class _File:
-    """A file as it was read, once; iterates over the words of its lines, without comments and empty lines."""
+    """A file, read once; iterates over the words of its lines, without comments and empty lines."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
@@ -92,33 +90,33 @@ class _File:
                 yield words
 
     def error(self, message: str) -> DesignError:
-        """An error about the current line."""
+        """Makes an error about the current line."""
         return DesignError.at(self.path, self.number, message)
 
     def expected(self, what: str, words: list[str]) -> DesignError:
         return self.error(f"expected {what}, found {' '.join(words)[:60]!r}")
 
     def value(self, word: str, what: str) -> float:
-        """A finite number."""
+        """Parses a finite number."""
         value = finite(word)
         if value is None or abs(value) > 1e12:
             raise self.error(f"expected {what}, a number, found {word[:40]!r}")
         return value
 
     def is_count(self, words: list[str]) -> bool:
-        """Whether a line is `NumThings : number`, which is kept under its lower-case key; the colon is optional."""
+        """Whether a line is `NumThings : number` (colon optional); stores the number under the lower-case key."""
         if words[0].lower().startswith("num") and (words[1:-1] == [":"] or (len(words) == 2 and words[1].isdecimal())):
             self.counts[words[0].lower()] = int(self.value(words[-1], "a number of entries"))
             return True
         return False
 
     def miscounted(self, key: str, found: int) -> list[str]:
-        """A notice if the file declares another number of entries than were found."""
+        """Returns a notice if the file declares another number of entries than were found."""
         declared = self.counts.get(key, found)
         return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
 
     def check_count(self, key: str, found: int) -> list[str]:
-        """As `miscounted`; raises DesignError if the file has fewer entries than it declares."""
+        """Does the same as `miscounted`, but raises DesignError if the file has fewer entries than it declares."""
         if self.counts.get(key, found) > found:
             raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
         return self.miscounted(key, found)
@@ -133,7 +131,7 @@ class _Files:
         net_start: int64 [E+1]; net_weight: float64 [E].
         pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
         rows: (x, y, width, height, site width, orientation) of each row.
-        notices: what is missing or was skipped.
+        notices: the missing and the skipped entries.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,7 +140,7 @@ class _Files:
         of = {suffix: _File(file) for suffix, file in named.items() if suffix in _SUFFIXES}
         self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
         if others := [file.name for suffix, file in named.items() if suffix not in _SUFFIXES]:
-            self.notices.append(f"{aux.path}: {', '.join(others)} say nothing about places: they are passed over")
+            self.notices.append(f"{aux.path}: {', '.join(others)} contain no positions: they are skipped")
         self.positions_data = of["pl"].data if "pl" in of else None
         self.rows: list[tuple[float, ...]] = []
         self.read_nodes(of["nodes"])
@@ -175,7 +173,7 @@ class _Files:
         return float(self.x[fixed].min()), float(self.y[fixed].min()), float(right), float(top)
 
     def read_nodes(self, file: _File) -> None:
-        """The `.nodes` file: name, width, height, and whether it is a terminal."""
+        """Reads the `.nodes` file: name, width, height, and whether the node is a terminal."""
         self.index: dict[str, int] = {}
         sizes: list[tuple[float, float, bool, bool]] = []
         repeated: list[tuple[int, str]] = []
@@ -198,8 +196,8 @@ class _Files:
         self.notices += file.miscounted("numterminals", int(self.terminal.sum()))
 
     def read_nets(self, file: _File) -> None:
-        """The `.nets` file: nets and their pins."""
-        nets: list[tuple[str, int, int]] = []  # name, number of pins, line
+        """Reads the `.nets` file: nets and their pins."""
+        nets: list[tuple[str, int, int]] = []  # Each entry has name, number of pins and line.
         pins: list[tuple[int, int, float, float, bool]] = []
         unknown: list[tuple[int, str]] = []
         for words in file:
@@ -233,7 +231,7 @@ class _Files:
         self.notices += file.miscounted("numpins", len(pins))
 
     def read_weights(self, file: _File) -> None:
-        """The `.wts` file: weights of nets; others are skipped."""
+        """Reads the `.wts` file: weights of nets; others are skipped."""
         index = {name: number for number, name in enumerate(self.net_names)}
         others = 0
         for words in file:
@@ -245,10 +243,10 @@ class _Files:
                 raise file.error(f"the weight of net {words[0]!r} is {weight:g}; must be at least 0")
             self.net_weight[index[words[0]]] = weight
         if others:
-            self.notices.append(f"{file.path}: {others:,} weights are not of nets: they are passed over")
+            self.notices.append(f"{file.path}: {others:,} weights are not for nets: they are skipped")
 
     def read_positions(self, file: _File) -> None:
-        """The `.pl` file: lower left corners, orientations, and what is fixed."""
+        """Reads the `.pl` file: lower left corners, orientations, and fixed nodes."""
         unknown: list[tuple[int, str]] = []
         for words in file:
             node = self.index.get(words[0])
@@ -275,7 +273,7 @@ class _Files:
             reject(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
 
     def read_rows(self, file: _File) -> None:
-        """The `.scl` file: rows, each with one or more subrows."""
+        """Reads the `.scl` file: rows, each with one or more subrows."""
         row: dict[str, str] | None = None
         count = 0
         for words in file:
@@ -287,7 +285,7 @@ class _Files:
                 keys = [at - 1 for at, word in enumerate(words) if word == ":"]
                 if not keys or keys[0] != 0:
                     raise file.expected("'key : value'", words)
-                # The first of several values counts (Sitesymmetry : X Y).
+                # If there are several values, the first counts (Sitesymmetry : X Y).
                 spans = zip(keys, [*keys[1:], None], strict=True)
                 row |= {words[at].lower(): (words[at + 2 : end] or [""])[0] for at, end in spans}
                 if {"subroworigin", "numsites"} <= row.keys():
@@ -299,7 +297,7 @@ class _Files:
         self.notices += file.check_count("numrows", count)
 
     def read_subrow(self, file: _File, row: dict[str, str]) -> None:
-        """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""
+        """Reads the keys of a row, and removes `subroworigin` and `numsites`, since another subrow may follow."""
         keys = ("coordinate", "height", "numsites", "subroworigin")
         number = {key: file.value(row[key], key) for key in keys if key in row}
         if not {"coordinate", "height"} <= number.keys():
@@ -314,20 +312,20 @@ class _Files:
 
 
 def _named(aux: _File) -> dict[str, Path]:
-    """Suffix → file, of those that an `.aux` file names; a file may exist gzipped only."""
+    """Maps suffixes to the files that an `.aux` file names; a file may exist in gzipped form only."""
     found: dict[str, Path] = {}
     for words in aux:
         for word in words[words.index(":") + 1 if ":" in words else 0 :]:
             name = Path(word)
             if name.is_absolute() or ".." in name.parts:
-                raise aux.error(f"{word!r} must be a file beside the .aux file")
+                raise aux.error(f"{word!r} must be in the folder of the .aux file")
             file = aux.path.parent / name
             zipped = file.with_name(file.name + ".gz")
             suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
             if file.is_file() or zipped.is_file():
                 found[suffix] = file if file.is_file() else zipped
             elif suffix in ("nodes", "nets"):
-                raise aux.error(f"{word!r} does not exist beside the .aux file")
+                raise aux.error(f"{word!r} does not exist in the folder of the .aux file")
     missing = [suffix for suffix in ("nodes", "nets") if suffix not in found]
     if missing:
         raise aux.error(f"the file names no {' and no '.join('.' + suffix for suffix in missing)} file")
@@ -335,15 +333,15 @@ def _named(aux: _File) -> dict[str, Path]:
 
 
 def _row_height(files: _Files, notices: list[str]) -> float:
-    """The commonest height of the rows; without rows, of nodes that move."""
+    """The most frequent row height; without rows, the most frequent height of movable nodes."""
     cells = files.height[~files.terminal & (files.height > 0)]
     heights = np.array([row[3] for row in files.rows]) if files.rows else cells
     if not len(heights):
-        raise DesignError(f"{files.path}: no .scl file and no cell shows how high a row is")
+        raise DesignError(f"{files.path}: there is no .scl file, and no cell to derive the row height from")
     values, counts = np.unique(heights, return_counts=True)
     height = float(values[np.argmax(counts)])
     if not files.rows:
-        notices.append(f"rows are taken to be {height:g} high, as most cells are")
+        notices.append(f"rows are assumed to be {height:g} high, as most cells are")
     return height
 
 
@@ -358,9 +356,9 @@ def _netlist(files: _Files, kind: np.ndarray, notices: list[str]) -> Netlist:
     order = order[degree[net[order]] >= 2]
     used = degree >= 2
     if not used.all():
-        notices.append(f"{int((~used).sum()):,} nets that join fewer than two pins are left out")
+        notices.append(f"{int((~used).sum()):,} nets with fewer than two pins are ignored")
     pin_node = files.pin_node[order]
-    # A port is a point, located at the centre of its shape.
+    # A port is a point at the centre of its shape.
     return Netlist(
         names=names,
         kind=kind,
@@ -386,18 +384,18 @@ def _rows(files: _Files, netlist: Netlist, height: float, notices: list[str]) ->
     around = files.fixed_box()
     if around is not None and (around[2] - around[0]) * (around[3] - around[1]) * 0.95 > area:
         box = Rectangle(*around)
-        notices.append("the core is taken to be the box around the fixed nodes")
+        notices.append("the core is assumed to be the box around the fixed nodes")
     else:
         side = height * np.ceil(np.sqrt(area / _UTILIZATION) / height)
         box = Rectangle(0.0, 0.0, side, side)
-        notices.append(f"the core is taken to be a square that nodes cover to {_UTILIZATION:.0%}")
+        notices.append(f"the core is assumed to be a square that nodes cover to {_UTILIZATION:.0%}")
     count = max(1, int(box.height / height))
     rows = Rows.filling(box, height, count, site_width=1.0)
     return rows, Rectangle(box.x_low, box.y_low, box.x_high, box.y_low + count * height)
 
 
 def _placement(files: _Files, netlist: Netlist, die: Rectangle, notices: list[str], *, free_blocks: bool) -> Placement:
-    """Centres; movable nodes that are all at (0, 0) are not placed."""
+    """Centres of the nodes; movable nodes that are all at (0, 0) are not placed."""
     is_port = netlist.kind == NodeKind.PORT
     moves = ~(files.terminal | files.fixed)
     placed = files.located.copy()

@@ -1,10 +1,8 @@
-"""A flat design from LEF and DEF files: components and design pins as nodes, and the nets between their pins.
+"""Builds a flat design from LEF and DEF files: components and design pins become nodes, and nets connect their pins.
 
 Axis legend: N nodes (components, then ports), M components, D design pins, C connections in the file, E nets that are
 kept, L their pins. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import os
@@ -24,10 +22,8 @@ from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.verilog import plain
 from placement.netlist.technology import Master, Technology
 
-SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
-"""The `use` of supply pins and nets."""
-_FILLER_ROWS = 3
-"""Height of the highest fillers, as decoupling cells are."""
+SUPPLY = (USES.index("POWER"), USES.index("GROUND"))  # the `use` values of supply pins and nets
+_FILLER_ROWS = 3  # height of the highest fillers, such as decoupling cells, in rows
 
 
 def read_lef_def(
@@ -37,17 +33,17 @@ def read_lef_def(
     name: str | None = None,
     free_macros: bool = False,
 ) -> tuple[FlatDesign, DefFile]:
-    """A flat design from LEF files and a DEF file with nets, and the DEF file.
+    """Reads a flat design from LEF files and a DEF file with nets; also returns the DEF file.
 
     Args:
         lefs: technology and library files, in any order.
         path: the DEF file, which an export changes.
-        name: of the design; default: the one in the DEF file.
+        name: the design's name; default: the one in the DEF file.
         free_macros: whether macros that the file fixes may move; pads stay fixed.
 
     Raises:
-        DesignError: as `read_lefs` and `read_def`; masters or masters' pins do not exist, a master has no size, the
-            file has no nets, names are not unique.
+        DesignError: like `read_lefs` and `read_def`; masters or masters' pins do not exist, a master has no size, the
+            file has no nets, or names are not unique.
     """
     technology, sources = read_lefs(lefs)
     file = read_def(path)
@@ -58,12 +54,11 @@ def read_lef_def(
 
 
 def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:
-    """The flat design of a DEF file and its masters; raises DesignError as `read_lef_def`."""
+    """Builds the flat design of a DEF file and its masters; raises DesignError like `read_lef_def`."""
     if not (file.nets.component >= 0).any():
         raise DesignError(
-            f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
-            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as Verilog "
-            "or as a flat protobuf beside it"
+            f"{file.path}: the file has no nets; write it again with the netlist loaded (OpenROAD: write_def after "
+            "link_design; Innovus: defOut -netlist), or also give the netlist as Verilog or as a flat protobuf"
         )
     masters = _masters(file, technology)
     ports = np.flatnonzero(~np.isin(file.pins.use, SUPPLY))
@@ -128,7 +123,7 @@ def _masters(file: DefFile, technology: Technology) -> list[Master]:
 
 
 def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], dict[int, str]]:
-    """The nodes' names, and those that the file writes differently.
+    """The nodes' names, and the names that the file writes differently.
 
     Two names that are equal after unescaping keep their backslashes; a port with the name of a component is called
     `port:NAME`.
@@ -151,32 +146,24 @@ def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], di
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Components:
-    """What components are and where they are located.
+    """The kinds, sizes and positions of components."""
 
-    Attributes:
-        kind: int8 [M], `NodeKind`: macros, cells, and ports for points.
-        width, height: float64 [M], µm in orientation N; 0 for points.
-        x, y: float64 [M], µm, centres; 0 where not placed.
-        placed, fixed, is_point: bool [M].
-        notices: what was assumed.
-    """
-
-    kind: np.ndarray
-    width: np.ndarray
+    kind: np.ndarray  # int8 [M], `NodeKind`: macros, cells, and ports for points
+    width: np.ndarray  # width, height: float64 [M], µm in orientation N; 0 for points
     height: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [M], µm, centres; 0 where not placed
     y: np.ndarray
-    placed: np.ndarray
+    placed: np.ndarray  # placed, fixed, is_point: bool [M]
     fixed: np.ndarray
     is_point: np.ndarray
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the assumptions that were made
 
 
 def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """The `PlacementStatus` of each component, int8 [M], and notices.
 
-    Tools write components without a place as PLACED at one point, mostly (0, 0): if more than half of the macros
-    (`is_block`, bool [M]) or of the cells that are PLACED share a point, all that are PLACED there count as unplaced.
+    Tools write unplaced components as PLACED at one point, mostly (0, 0). If more than half of the PLACED macros
+    (`is_block`, bool [M]) or cells share a point, all that are PLACED there count as unplaced.
     """
     components, status, notices = file.components, file.components.status.copy(), []
     moves = status == PlacementStatus.PLACED
@@ -187,12 +174,14 @@ def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, l
         if point is not None and (status[heap] == PlacementStatus.PLACED).any():
             status[heap] = PlacementStatus.UNPLACED
             where = f"({point[0] / file.units:g}, {point[1] / file.units:g})"
-            notices.append(f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} count as unplaced")
+            notices.append(
+                f"{file.path}: {int(heap.sum()):,} components PLACED at one point {where} are treated as unplaced"
+            )
     return status, notices
 
 
 def _shared_point(at: np.ndarray) -> np.ndarray | None:
-    """The point at which more than half of two or more points (int [·, 2]) are; None if there is none."""
+    """The point that more than half of two or more points (int [·, 2]) share; None if there is none."""
     if len(at) < 2:
         return None
     middle = np.median(at, axis=0)
@@ -200,12 +189,12 @@ def _shared_point(at: np.ndarray) -> np.ndarray | None:
 
 
 def _components(file: DefFile, masters: list[Master], plan: Floorplan, technology: Technology) -> _Components:
-    """The components as nodes.
+    """Converts the components to nodes.
 
     Components of CLASS BLOCK that are fillers are cells: low ones without a signal pin, and those of one row on no net.
-    The pad ring is fixed before macros are placed, and bumps lie above everything: they never move. A pad beside the
-    core is a point at its edge towards the core, a bump one in its middle; without a place they are spread on the die's
-    edges. A pad within the core is a fixed macro.
+    The pad ring is fixed before macros are placed, and bumps lie above everything, so they never move. A pad beside the
+    core is a point at its edge towards the core, and a bump a point in its middle; unplaced ones are spread on the
+    die's edges. A pad within the core is a fixed macro.
     """
     components, core = file.components, plan.core
     row = plan.rows.row_height or min((s.height for s in technology.sites.values() if s.kind == "CORE"), default=0.0)
@@ -221,9 +210,9 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     is_block &= ~filler
     status, notices = placement_status(file, is_block)
     for chosen, rows, what in (
-        (without_pin, f"{_FILLER_ROWS} rows", "have no signal pin: they are cells"),
-        (without_net, "a row", "are on no net: they are cells"),
-        (is_low & ~filler, "a row", "are macros, though only one row high"),
+        (without_pin, f"{_FILLER_ROWS} rows", "have no signal pin: they are treated as cells"),
+        (without_net, "a row", "are on no net: they are treated as cells"),
+        (is_low & ~filler, "a row", "are treated as macros, although only one row high"),
     ):
         count = int(chosen.sum())
         notices += [f"{count:,} components of CLASS BLOCK, no higher than {rows}, {what}"] if count else []
@@ -239,7 +228,7 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     at = np.where((is_pad & beside)[:, None], edge, centre)
     x, y = (np.where(placed, column, 0.0) for column in at.T)
     if (is_pad & placed).any():
-        notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay where they are")
+        notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay in place")
     points = np.flatnonzero(is_point)
     point_x, point_y, located = x[points], y[points], placed[points]
     notices += place_missing(point_x, point_y, located, box=plan.die, what="pads and bumps")
@@ -259,25 +248,18 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Nets:
-    """Nets and their pins, drivers first.
+    """Nets and their pins, drivers first."""
 
-    Attributes:
-        pin_node: int32 [L], components by number, then ports.
-        pin_dx, pin_dy: float64 [L], µm from the node's centre in orientation N.
-        start: int32 [E+1]; weight: float64 [E].
-        notices: what was left out.
-    """
-
-    pin_node: np.ndarray
-    pin_dx: np.ndarray
+    pin_node: np.ndarray  # int32 [L], components by number, then ports
+    pin_dx: np.ndarray  # pin_dx, pin_dy: float64 [L], µm from the node's centre in orientation N
     pin_dy: np.ndarray
-    start: np.ndarray
+    start: np.ndarray  # int32 [E+1]; weight: float64 [E]
     weight: np.ndarray
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the nets and pins that were left out
 
 
 def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:
-    """The signal nets of a file that connect two pins or more; raises DesignError for pins that masters do not have.
+    """The signal nets of a file that connect at least two pins; raises DesignError for pins that masters do not have.
 
     `masters` are those of `file.components.masters`, `ports` (int64 [·]) the design pins that are nodes, in the order
     of the nodes; `is_point` (bool [M]) marks components whose pins are all in their centre.
@@ -295,7 +277,7 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     of_port[ports] = len(file.components.names) + np.arange(len(ports))
     node = np.where(nets.component >= 0, nets.component, of_port[np.where(nets.component < 0, nets.pin, 0)])
     taken = np.flatnonzero(kept[net] & (node >= 0))
-    # Drivers first, the others in the order of the file.
+    # Drivers come first, the others in the order of the file.
     order = taken[np.lexsort((taken, ~drives[taken], net[taken]))]
     counts = np.bincount(net[taken], minlength=len(degree))
     used = np.flatnonzero(kept & (counts >= 2))
@@ -303,9 +285,9 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
     supplies, notices = int(is_supply.sum()), []
     lone = len(degree) - supplies - len(used)
     if supplies:
-        notices.append(f"{file.path}: {supplies:,} nets of power and ground are left out")
+        notices.append(f"{file.path}: {supplies:,} supply nets are ignored")
     if lone:
-        notices.append(f"{file.path}: {lone:,} nets that join fewer than two pins are left out")
+        notices.append(f"{file.path}: {lone:,} nets with fewer than two pins are ignored")
     return _Nets(
         pin_node=node[order].astype(np.int32),
         pin_dx=offset_x[order],
@@ -317,7 +299,7 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
 
 
 def connection_offsets(file: DefFile, technology: Technology) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [C] each: where the pins of connections are, from their components' centres in orientation N.
+    """Offsets of connections' pins from their components' centres in orientation N, float64 [C] each, in µm.
 
     Raises:
         DesignError: masters or masters' pins do not exist.
@@ -326,7 +308,7 @@ def connection_offsets(file: DefFile, technology: Technology) -> tuple[np.ndarra
 
 
 def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """µm offsets from the centre, float64 [C] each, and whether the pin drives, and is of a supply, bool [C] each."""
+    """Pins' offsets from the centre (µm, float64 [C] each), and whether they drive and are supplies (bool [C] each)."""
     nets = file.nets
     offset_x, offset_y = np.zeros(len(nets.pin)), np.zeros(len(nets.pin))
     drives, feeds = np.zeros((2, len(nets.pin)), dtype=np.bool_)
@@ -351,7 +333,7 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
             found[index] = *at, pin.direction == "OUTPUT", not pin.is_signal
     lost = inner[missing[member]]
     of_net = np.searchsorted(nets.start, lost, side="right") - 1
-    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # nets of supplies are left out, anyway
+    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # Supply nets are left out, anyway.
     if len(lost):
         _reject_missing(file, lost)
     offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]
@@ -375,9 +357,9 @@ def _reject_missing(file: DefFile, connections: np.ndarray) -> None:
 def port_places(
     file: DefFile, ports: np.ndarray, plan: Floorplan
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """X and y (µm, float64 [·] each) and whether placed (bool [·]) of design pins (int [·]), and notices.
+    """X and y (µm, float64 [·] each) of design pins (int [·]), whether they are placed (bool [·]), and notices.
 
-    Pins are located in the middle of their rotated shapes, or without a place on the die's edges.
+    A placed pin is in the middle of its rotated shapes; other pins are put on the die's edges.
     """
     pins = file.pins
     dx = (pins.box[ports, 0].astype(np.float64) + pins.box[ports, 2]) / 2
@@ -391,12 +373,12 @@ def port_places(
     if point is not None:
         heap = placed & (at == point).all(axis=1)
         placed &= ~heap
-        notices.append(f"{file.path}: {int(heap.sum()):,} pins at one point count as unplaced")
+        notices.append(f"{file.path}: {int(heap.sum()):,} pins at one point are treated as unplaced")
     return x, y, placed, notices + place_missing(x, y, placed, box=plan.die)
 
 
 def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [M] each: the centres of components as if placed, whose nodes are `node_of` (int [M])."""
+    """Centres of components as if placed, float64 [M] each, in µm; their nodes are `node_of` (int [M])."""
     components = file.components
     swapped = components.orientation >= Orientation.E
     width, height = netlist.width[node_of], netlist.height[node_of]
@@ -410,15 +392,15 @@ def passed_over(
 ) -> tuple[list[Finding], list[str]]:
     """A finding of macros without a node (`node_of`, int [M], is -1), and a notice of such cells.
 
-    `blocks` are the masters of macros, `whose` names what has the nodes.
+    `blocks` are the masters of macros; `whose` names the netlist that has the nodes.
     """
     components = file.components
     is_block = np.array([name in blocks for name in components.masters] + [False])[components.master]
     macros, cells = (
         _listed(file, np.flatnonzero((node_of < 0) & wanted), what)
         for what, wanted in (
-            (f"macros that the {whose} does not have", is_block),
-            (f"cells that the {whose} does not have are passed over", ~is_block),
+            (f"macros that are not in the {whose}", is_block),
+            (f"cells that are not in the {whose} are ignored", ~is_block),
         )
     )
     return macros, [listing(file.path, *finding) for finding in cells]

@@ -1,10 +1,8 @@
-"""Reader of DEF files (5.6 to 5.8): units, die, rows, tracks, components, pins, blockages, regions, groups, nets.
+"""Reads DEF files (5.6 to 5.8): units, die, rows, tracks, components, pins, blockages, regions, groups, nets.
 
 Axis legend: W rows, T tracks, M components, D design pins, B blockages, G groups, E nets, C connections of nets.
 Lengths are in database units, as the file writes them.
 """
-
-from __future__ import annotations
 
 import codecs
 import dataclasses
@@ -22,9 +20,9 @@ from placement.netlist.files import SourceFile, read_bytes
 # The `use` columns of design pins and nets contain indices of these words.
 USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
 DIRECTIONS = ("", "INPUT", "OUTPUT", "INOUT", "FEEDTHRU")
-# A `;` that ends a statement without a space before it.
+# Matches a `;` that ends a statement without a space before it.
 _GLUED = re.compile(rb"(?<=[^\s\\;]);(?=\s)")
-# Findings that make a file unusable; others are notices.
+# These findings make a file unusable; others are notices.
 _FAULTS = ("duplicate component names", "connections to components that do not exist")
 
 
@@ -40,7 +38,7 @@ class PlacementStatus(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefRows:
-    """Rows of sites: int32 [W] each, orientation int8 [W]; `site` is an index in `sites`."""
+    """Rows of sites, int32 [W] each; orientation is int8 [W], and `site` an index in `sites`."""
 
     names: list[str]
     sites: list[str]
@@ -56,7 +54,7 @@ class DefRows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefTracks:
-    """Routing tracks: int32 [T] each; `is_x` (int8 [T]) is 1 for lines at x positions, which are vertical."""
+    """Routing tracks, int32 [T] each; `is_x` (int8 [T]) is 1 for lines at x positions, which are vertical."""
 
     layers: list[str]
     layer: np.ndarray
@@ -68,32 +66,21 @@ class DefTracks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefComponents:
-    """Instances of masters.
+    """Instances of masters."""
 
-    Attributes:
-        names: M names, unescaped and with `/` as the divider.
-        written_names: M names as the file writes them.
-        masters: the masters' names; master: int32 [M], indices in it.
-        status: int8 [M], `PlacementStatus`.
-        x, y: int32 [M], the lower left corner of the rotated box; 0 where not placed.
-        orientation: int8 [M].
-        begin, end: int64 [M], byte range of the entry, from its `-` to behind its `;`.
-        halo_component: int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top.
-        regions: regions' names; region_component, region: int32 [·], components with a region, and which.
-    """
-
-    names: list[str]
-    written_names: list[str]
-    masters: list[str]
+    names: list[str]  # M names, unescaped and with `/` as the divider
+    written_names: list[str]  # M names as the file writes them
+    masters: list[str]  # the masters' names; master: int32 [M], indices in it
     master: np.ndarray
-    status: np.ndarray
-    x: np.ndarray
+    status: np.ndarray  # int8 [M], `PlacementStatus`
+    x: np.ndarray  # x, y: int32 [M], the lower left corner of the rotated box; 0 where not placed
     y: np.ndarray
-    orientation: np.ndarray
-    begin: np.ndarray
+    orientation: np.ndarray  # int8 [M]
+    begin: np.ndarray  # begin, end: int64 [M], byte range of the entry, from its `-` to after its `;`
     end: np.ndarray
-    halo_component: np.ndarray
+    halo_component: np.ndarray  # int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top
     halo: np.ndarray
+    # regions' names; region_component, region: int32 [·], components with a region, and the index of the region
     regions: list[str]
     region_component: np.ndarray
     region: np.ndarray
@@ -101,39 +88,31 @@ class DefComponents:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefPins:
-    """Pins of the design: those of PINS without further places (`NAME.extra1`), then those that only NETS names.
+    """Pins of the design: those of PINS without further positions (`NAME.extra1`), then those that only NETS names."""
 
-    Attributes:
-        names, written_names: as those of components.
-        nets, layers: names; net, layer: int32 [D], indices in them, -1: none.
-        x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port.
-        box: int32 [D, 4], the box around the shapes of the first port, relative to (x, y), in orientation N.
-        direction, use: int8 [D], indices in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL.
-        begin: int64 [D], the byte at which the entry begins.
-    """
-
-    names: list[str]
+    names: list[str]  # names, written_names: as in `DefComponents`
     written_names: list[str]
-    nets: list[str]
+    nets: list[str]  # nets, layers: names; net, layer: int32 [D], indices in them, -1: none
     net: np.ndarray
     layers: list[str]
     layer: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port
     y: np.ndarray
-    box: np.ndarray
+    box: np.ndarray  # int32 [D, 4], the box around the shapes of the first port, relative to (x, y), in orientation N
     status: np.ndarray
     orientation: np.ndarray
+    # direction, use: int8 [D], indices in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL
     direction: np.ndarray
     use: np.ndarray
     special: np.ndarray
-    begin: np.ndarray
+    begin: np.ndarray  # int64 [D], the byte at which the entry begins
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefBlockages:
     """Blockages: `layer` and `component` int32 [B], -1 for none (a blockage without a layer blocks placement).
 
-    `partial` float64 [B] is the largest density in per cent, NaN for none. Blockage b has the polygons
+    `partial` float64 [B] is the maximum density in per cent, NaN for none. Blockage b has the polygons
     `start[b]:start[b+1]`, polygon p the points `points[polygon_start[p]:polygon_start[p+1]]`; two points span a box.
     """
 
@@ -175,41 +154,27 @@ class DefNets:
     """Nets without their wires: those of NETS, signals of SPECIALNETS, and those that only pins name.
 
     A special and a regular net of one name are one net.
-
-    Attributes:
-        names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
-        component: int32 [C], -1 for a pin of the design.
-        pin: int32 [C], the index in `pins`, or of the design pin if `component` is -1.
-        pins: names of masters' pins.
-        use: int8 [E], indices in `USES`; weight: float64 [E].
-        begin: int64 [E], the byte at which the entry begins.
     """
 
-    names: list[str]
+    names: list[str]  # E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`
     start: np.ndarray
-    component: np.ndarray
-    pin: np.ndarray
-    pins: list[str]
-    use: np.ndarray
+    component: np.ndarray  # int32 [C], -1 for a pin of the design
+    pin: np.ndarray  # int32 [C], the index in `pins`, or the index of the design pin if `component` is -1
+    pins: list[str]  # names of masters' pins
+    use: np.ndarray  # int8 [E], indices in `USES`; weight: float64 [E]
     weight: np.ndarray
-    begin: np.ndarray
+    begin: np.ndarray  # int64 [E], the byte at which the entry begins
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefStraps:
-    """Straight segments of supply nets with SHAPE STRIPE.
+    """Straight segments of supply nets with SHAPE STRIPE."""
 
-    Attributes:
-        layers: names; layer: int32 [·], indices in them.
-        net: int32 [·], equal for segments of one net.
-        width: int32 [·].
-        at: int32 [·], x of vertical ones (is_vertical, int8 [·]), y of others; low, high: int32 [·], their ends.
-    """
-
-    layers: list[str]
-    net: np.ndarray
+    layers: list[str]  # names; layer: int32 [·], indices in them
+    net: np.ndarray  # int32 [·], equal for segments of one net
     layer: np.ndarray
-    width: np.ndarray
+    width: np.ndarray  # int32 [·]
+    # int32 [·], x of vertical segments (is_vertical, int8 [·]), y of others; low, high: int32 [·], their ends
     at: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -218,25 +183,16 @@ class DefStraps:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefFile:
-    """A DEF file.
+    """A DEF file."""
 
-    Attributes:
-        path: for messages; source: the file's name and checksum.
-        data: its unpacked bytes.
-        version, divider, design: the header; design is "" if it gives none.
-        units: database units per µm.
-        die: int32 [·, 2], corners; two corners span a box.
-        notices: what is unusual about the file, but harmless.
-    """
-
-    path: str
+    path: str  # the file's path, for messages; source: the file's name and checksum
     source: SourceFile
-    data: bytes = dataclasses.field(repr=False)
-    version: str
+    data: bytes = dataclasses.field(repr=False)  # its unpacked bytes
+    version: str  # version, divider, design: the header; design is "" if it gives none
     divider: str
     design: str
-    units: float
-    die: np.ndarray
+    units: float  # database units per µm
+    die: np.ndarray  # int32 [·, 2], corners; two corners span a box
     rows: DefRows
     tracks: DefTracks
     components: DefComponents
@@ -245,14 +201,14 @@ class DefFile:
     areas: DefAreas
     nets: DefNets
     straps: DefStraps
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # unusual but harmless properties of the file
 
     def line(self, offset: int) -> int:
         """The line of a byte, from 1."""
         return _native.line_at(self.data, int(offset))
 
     def error(self, offset: int, message: str) -> DesignError:
-        """An error, with file and line, about what begins at a byte."""
+        """Makes an error, with file and line, about the entry that begins at a byte."""
         return DesignError.at(self.path, self.line(offset), message)
 
 
@@ -260,7 +216,7 @@ _Section = TypeVar("_Section")
 
 
 def _section(kind: type[_Section], columns: dict[str, Any], **shaped: int) -> _Section:
-    """A section's read-only columns; those of `shaped` are reshaped to that many numbers per row."""
+    """A section's read-only columns; those in `shaped` are reshaped to the given number of values per row."""
     for name, width in shaped.items():
         columns[name] = columns[name].reshape(-1, width)
     for column in columns.values():
@@ -270,11 +226,11 @@ def _section(kind: type[_Section], columns: dict[str, Any], **shaped: int) -> _S
 
 
 def read_def(path: str | os.PathLike[str]) -> DefFile:
-    """A DEF file, plain or gzipped.
+    """Reads a DEF file, plain or gzipped.
 
     Raises:
         DesignError: with file and line; the file is cut, a number is invalid or out of range, a component is repeated,
-            a net connects a component that does not exist, no units or die area are given.
+            a net connects a component that does not exist, or no units or die area are given.
     """
     data, source = read_bytes(path)
     data, sections, spaced = _parsed(path, data.removeprefix(codecs.BOM_UTF8))
@@ -307,7 +263,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
 
 
 def _parsed(path: str | os.PathLike[str], data: bytes) -> tuple[bytes, dict[str, Any], list[str]]:
-    """The text, its sections, and a notice if statements end in a `;` without a space, which is then put there."""
+    """The text, its sections, and a notice if statements end in a `;` without a space, which is then inserted."""
     try:
         return data, _native.read_def(data), []
     except _native.ParseError as error:
@@ -315,6 +271,6 @@ def _parsed(path: str | os.PathLike[str], data: bytes) -> tuple[bytes, dict[str,
         rejected = DesignError.at(path, int(line), message)
     spaced, count = _GLUED.subn(b" ;", data)
     try:
-        return spaced, _native.read_def(spaced), [f"{path}: {count:,} times no space is before ';': one is assumed"]
+        return spaced, _native.read_def(spaced), [f"{path}: {count:,} missing spaces before ';' are assumed"]
     except _native.ParseError:
         raise rejected from None

@@ -3,8 +3,6 @@
 Axis legend: W rows, M components, K rectangles, each (x_low, y_low, x_high, y_high).
 """
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 
@@ -17,16 +15,15 @@ from placement.netlist.formats.def_file import DefFile
 from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles
 from placement.netlist.technology import Technology
 
-_LONG = 0.5
-"""Of the core's side: the length from which a segment is a strap of the power grid."""
+_LONG = 0.5  # minimum length of a power strap, as a fraction of the core's side
 
 
 def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> tuple[Floorplan, tuple[str, ...]]:
-    """The floorplan in a DEF file, and notices of what was assumed.
+    """The floorplan in a DEF file, and notices of the assumptions that were made.
 
     Args:
         file: the file.
-        technology: gives the sites' sizes and the manufacturing grid.
+        technology: the sites' sizes and the manufacturing grid.
         node_of: int32 [M], the netlist node of each component.
 
     Raises:
@@ -39,7 +36,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
     if rows.box is None:
         notices.append(f"{file.path} has no rows for cells: the core is the whole die")
     else:
-        # At whole database units, which sums of µm miss by a rounding error.
+        # Lengths are rounded to whole database units, which sums of µm miss by a rounding error.
         box = (rows.box.x_low, rows.box.y_low, rows.box.x_high, rows.box.y_high)
         core = Rectangle(*(round(corner * file.units) / file.units for corner in box))
     if not die.contains(core):
@@ -72,10 +69,10 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
 
 
 def straps_of(file: DefFile, core: Rectangle) -> tuple[Straps, ...]:
-    """The power straps that run through most of the core: of each layer, the net with the widest pitch.
+    """The power straps that run through most of the core; of each layer, those of the net with the widest pitch.
 
-    A net's pitch is the median distance of its neighbouring straps. Shorter segments, as those of a grid over a macro,
-    do not count.
+    A net's pitch is the median distance between neighbouring straps. Shorter segments, such as those of a grid over a
+    macro, do not count.
     """
     straps, found = file.straps, []
     vertical = straps.is_vertical > 0
@@ -103,7 +100,7 @@ def _die(file: DefFile) -> Rectangle:
 
 
 def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
-    """A blockage of what a die that is no rectangle leaves free of its box."""
+    """Blockages of the area between a die that is not a rectangle and its bounding box."""
     if len(file.die) <= 2:
         return []
     if is_slanted(file.die):
@@ -120,10 +117,10 @@ def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
 
 
 def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
-    """The rows of standard cells: all but those of the pad ring, whose sites have the class PAD.
+    """The rows of standard cells, which are all rows but those of the pad ring, whose sites have the class PAD.
 
     Raises:
-        DesignError: nothing shows how high a row is.
+        DesignError: the row height cannot be found.
     """
     rows = file.rows
     kept = _of_cells(file, technology, notices)
@@ -155,10 +152,10 @@ def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
 
 
 def _of_cells(file: DefFile, technology: Technology, notices: list[str]) -> np.ndarray:
-    """Bool [W]: the rows of standard cells.
+    """Marks the rows of standard cells, bool [W].
 
-    Tools make sites for the pad ring that no LEF file defines: if other rows have known sites, rows without one count
-    as rows of pads.
+    Tools make sites for the pad ring that no LEF file defines: if some rows have known sites, rows without one count as
+    rows of pads.
     """
     site, sites = file.rows.site, technology.sites
     kinds = np.array([sites[name].kind if name in sites else "" for name in file.rows.sites], dtype=object)
@@ -171,23 +168,23 @@ def _of_cells(file: DefFile, technology: Technology, notices: list[str]) -> np.n
         names = ", ".join(np.array(file.rows.sites, dtype=object)[pads].tolist())
         count = int(of_pads.sum())
         notices.append(
-            f"{file.path}: {count} rows of sites that are for pads or in no LEF file ({names}) are no part of the core"
+            f"{file.path}: {count} rows of sites that are for pads or in no LEF file ({names}) are not part of the core"
         )
     return ~of_pads
 
 
 def _height_between(file: DefFile, site: str, y: np.ndarray, notices: list[str]) -> float:
-    """µm, the commonest distance between rows of a site that no LEF file defines."""
+    """The most frequent distance in µm between rows of a site that no LEF file defines."""
     gaps = np.diff(np.unique(y))
     if not len(gaps):
         raise DesignError(
-            f"{file.path}: site {site!r} is in no LEF file, and one row alone does not show its height: "
+            f"{file.path}: site {site!r} is in no LEF file, and a single row does not show its height: "
             "give the technology LEF"
         )
     values, counts = np.unique(gaps, return_counts=True)
     height = float(values[np.argmax(counts)]) / file.units
     notices.append(
-        f"{file.path}: site {site!r} is in no LEF file; rows are {height:g} µm apart, so that is taken for their height"
+        f"{file.path}: site {site!r} is in no LEF file; rows are {height:g} µm apart, so this is used as their height"
     )
     return height
 
@@ -219,7 +216,7 @@ def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[B
                 node=node,
             )
         )
-    what = "blockages of components that do not exist: they belong to none, and stay where they are"
+    what = "blockages of components that do not exist: they do not move"
     notices += [listing(file.path, what, len(missing), missing)] if missing else []
     return found
 
@@ -247,8 +244,8 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
         else:
             members[number[name]].append(component)
     for what, cases in (
-        ("regions that do not exist, so that none is kept to", unknown),
-        ("names in groups that no component has", strange),
+        ("regions that do not exist, which are ignored", unknown),
+        ("names in groups that match no component", strange),
     ):
         notices += [listing(file.path, what, len(cases), cases)] if cases else []
     low, high = np.minimum(areas.boxes[:, :2], areas.boxes[:, 2:]), np.maximum(areas.boxes[:, :2], areas.boxes[:, 2:])
@@ -266,13 +263,13 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
 
 
 def _matching(names: list[str], patterns: list[str]) -> tuple[list[int], list[str]]:
-    """The components whose names match the patterns, in which `*` matches anything, and patterns that match none."""
+    """The components whose names match the patterns (`*` matches anything), and the patterns that match none."""
     plain = {pattern for pattern in patterns if "*" not in pattern}
     found = [index for index, name in enumerate(names) if name in plain] if plain else []
     lost = sorted(plain - {names[index] for index in found})
     for pattern in patterns:
         if "*" in pattern:
-            # Only `*` is special in DEF; fnmatch knows `?` and `[` too.
+            # Only `*` is special in DEF; fnmatch also interprets `?` and `[`.
             escaped = "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)
             matching = [index for index, name in enumerate(names) if fnmatch.fnmatchcase(name, escaped)]
             found += matching

@@ -1,9 +1,7 @@
-"""Reader of LEF files (5.6 to 5.8): units, routing layers, sites and masters; everything else is skipped.
+"""Reads LEF files (5.6 to 5.8): units, routing layers, sites and masters; everything else is skipped.
 
 Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), µm.
 """
-
-from __future__ import annotations
 
 import contextlib
 import math
@@ -30,11 +28,11 @@ from placement.netlist.technology import (
     size_conflict,
 )
 
-# Blocks `KEYWORD name … END name` that do not concern placement.
+# Blocks `KEYWORD name … END name` that are irrelevant to placement.
 _NAMED_BLOCKS = ("VIA", "VIARULE", "NONDEFAULTRULE", "ARRAY")
 # Blocks `KEYWORD … END KEYWORD`.
 _PLAIN_BLOCKS = ("PROPERTYDEFINITIONS", "SPACING", "NOISETABLE", "CORRECTIONTABLE", "IRDROP")
-# LEF58_TYPE of metal that no signal is routed on.
+# LEF58_TYPE values of metal layers without signal routing.
 _NO_ROUTING = ("POLYROUTING", "MIMCAP", "TSVMETAL", "PADMETAL")
 _STATEMENTS = (
     "VERSION", "NAMESCASESENSITIVE", "BUSBITCHARS", "DIVIDERCHAR", "CLEARANCEMEASURE", "USEMINSPACING",
@@ -46,14 +44,14 @@ _WORD = re.compile(r'"[^"]*"|;|#[^\n]*|[^\s;"][^\s;]*|"')
 
 
 def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
-    """LEF files, plain or gzipped, as one (see `placement.netlist.technology.merged`), and where it comes from.
+    """Reads LEF files, plain or gzipped, as one technology (`placement.netlist.technology.merged`), with their sources.
 
     Raises:
-        DesignError: with file and line; a file is cut, a statement is unknown, a number is invalid.
+        DesignError: with file and line; a file is cut, a statement is unknown, or a number is invalid.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     found, widths = dict[int, Technology](), dict[str, float]()
-    # Files with layers first: paths in macros are as wide as their layer.
+    # Files with layers come first, since paths in macros are as wide as their layer.
     for number in sorted(range(len(files)), key=lambda number: b"ROUTING" not in files[number][1].upper()):
         path, data, _ = files[number]
         found[number] = _FileReader(LefWords(path, _text(data)), widths).read()
@@ -61,7 +59,7 @@ def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tupl
 
 
 def _text(data: bytes) -> str:
-    """The text of a file; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
+    """Decodes a file; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -80,7 +78,7 @@ class LefWords:
         self.at = 0
 
     def error(self, message: str, at: int | None = None) -> DesignError:
-        """An error, with file and line, about word number `at`, by default the one read last."""
+        """Makes an error, with file and line, about word number `at`, by default the one read last."""
         wanted = max(0, (self.at - 1) if at is None else at)
         number = -1
         for found in _WORD.finditer(self.text):
@@ -90,14 +88,14 @@ class LefWords:
         return DesignError.at(self.path, self.text.count("\n") + 1, message)
 
     def next(self) -> str | None:
-        """The next word, None at the end."""
+        """Returns the next word, or None at the end."""
         if self.at == len(self.words):
             return None
         self.at += 1
         return self.words[self.at - 1]
 
     def need(self, what: str) -> str:
-        """The next word, which must exist."""
+        """Returns the next word, which must exist."""
         word = self.next()
         if word is None:
             raise self.error(f"the file ends where {what} must follow; it seems to be cut", self.at)
@@ -106,14 +104,14 @@ class LefWords:
         return word
 
     def name(self, what: str) -> str:
-        """The next word, which must not be `;`."""
+        """Returns the next word, which must not be `;`."""
         word = self.need(what)
         if word == ";":
             raise self.error(f"expected {what}, found ';'")
         return word
 
     def statement(self) -> list[str]:
-        """The words up to the next `;`, which is skipped."""
+        """Returns the words up to the next `;`, which is skipped."""
         try:
             end = self.words.index(";", self.at)
         except ValueError:
@@ -126,7 +124,7 @@ class LefWords:
         return found
 
     def number(self, word: str, what: str) -> float:
-        """A finite number."""
+        """Parses a finite number."""
         try:
             value = float(word) if "_" not in word else math.nan
         except ValueError:
@@ -136,14 +134,14 @@ class LefWords:
         return value
 
     def numbers(self, words: list[str], what: str, *, count: int | None = None) -> list[float]:
-        """Finite numbers, `count` of them if it is given; brackets and BY between them are skipped."""
+        """Parses finite numbers, `count` of them if given; brackets and BY between them are skipped."""
         found = [self.number(word, what) for word in words if word.upper() not in ("(", ")", "BY")]
         if count not in (None, len(found)):
             raise self.error(f"{what}: expected {count} number{'s' * (count != 1)}, found {len(found)}")
         return found
 
     def close(self, name: str, what: str) -> None:
-        """The name behind an END that has been read."""
+        """Checks the name after an END that has been read."""
         if self.need(f"'{name}'") != name:
             raise self.error(f"{what} must end with 'END {name}'")
 
@@ -163,7 +161,7 @@ class LefWords:
             pass
 
     def _next_end(self) -> int | None:
-        """The position of the next END, in capital letters or not; None if there is none."""
+        """The position of the next END, in any case; None if there is none."""
         found = []
         for word in self.ends:
             with contextlib.suppress(ValueError):
@@ -172,7 +170,7 @@ class LefWords:
 
 
 class _FileReader:
-    """The file as far as it has been read; `widths` has the layers of all files so far."""
+    """The part of a file that has been read; `widths` has the layers of all files so far."""
 
     def __init__(self, words: LefWords, widths: dict[str, float]) -> None:
         self.words = words
@@ -206,24 +204,22 @@ class _FileReader:
         )
 
     def end(self, name: str) -> None:
-        """The end of a library, behind which there may be another one, or of an unknown block."""
+        """Handles the end of a library, after which another may follow, or of an unknown block."""
         if name.upper() != "LIBRARY" and name not in self.unknown_blocks:
-            raise self.words.error(f"END {name[:40]} ends nothing that begins before it")
+            raise self.words.error(f"END {name[:40]} matches no earlier statement")
 
     def pass_over(self, keyword: str) -> None:
-        """Moves past an unknown statement, or the first one of an unknown block: those in it follow."""
+        """Skips an unknown statement, or the first one of an unknown block; its other statements follow."""
         words = self.words
         if not self.is_lef:
-            raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
+            raise words.error(f"{keyword[:40]!r} is not a LEF statement")
         self.unknown_blocks |= {words.words[words.at - 1], *words.words[words.at : words.at + 1]}
         self.unknown[keyword[:40]] += 1
         words.statement()
 
     def about_unknown(self) -> list[str]:
         names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in self.unknown.items())
-        return (
-            [f"{self.words.path}: {self.unknown.total()} unknown statements are passed over: {names}"] if names else []
-        )
+        return [f"{self.words.path}: {self.unknown.total()} unknown statements are skipped: {names}"] if names else []
 
     def entry(self, keyword: str) -> None:
         words = self.words
@@ -272,7 +268,7 @@ class _FileReader:
         properties: dict[str, str] = {}
         while (keyword := words.need(f"'END {name}'").upper()) != "END":
             statement = words.statement()
-            # The first width and pitch count: later ones belong to tables and rules.
+            # The first width and pitch count; later ones belong to tables and rules.
             fields.setdefault(keyword, statement)
             if keyword == "PROPERTY":
                 properties |= dict(zip(map(str.upper, statement[::2]), map(str.upper, statement[1::2]), strict=False))
@@ -281,7 +277,7 @@ class _FileReader:
         self.widths[name] = width
         is_routing = [word.upper() for word in fields.get("TYPE", [])[:1]] == ["ROUTING"]
         kind = re.findall(r"\w+", properties.get("LEF58_TYPE", ""))
-        # Metal on the back of the wafer is for power alone.
+        # Metal on the back of the wafer carries only power.
         if not is_routing or "LEF58_BACKSIDE" in properties or not {*kind}.isdisjoint(_NO_ROUTING):
             return
         pitch = words.numbers(fields.get("PITCH", [])[:2], "the pitch") or [0.0]
@@ -326,7 +322,7 @@ class _FileReader:
 
 
 class _MasterReader:
-    """One MACRO block as far as it has been read; shapes are layer → rectangles."""
+    """The part of a MACRO block that has been read; shapes are layer → rectangles."""
 
     def __init__(self, words: LefWords, name: str, widths: Mapping[str, float]) -> None:
         self.words = words
@@ -388,7 +384,7 @@ class _MasterReader:
         )
 
     def pin_at(self, name: str, shift: np.ndarray, size: list[float], *, keep: bool) -> MasterPin:
-        """A pin with its centre, and its shapes if they are to keep; without any it is in the middle of the macro."""
+        """A pin with its centre, and its shapes if `keep`; a pin without shapes is in the middle of the macro."""
         direction, use, ports = self.pins[name]
         around = np.array([0.0, 0.0, *size])
         if ports:
@@ -413,14 +409,14 @@ class _MasterReader:
                 use = statement[0].upper()
         words.close(name, f"pin {name!r} of macro {self.name!r}")
         if name in self.pins and self.pins[name][1] in ("SIGNAL", "CLOCK"):
-            self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are joined")
+            self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are merged")
         *_, joined = self.pins.setdefault(name, (direction, use, {}))
         for layer, shapes in ports.items():
             self.pin_shapes.setdefault(layer, []).extend(shapes)
             joined.setdefault(layer, []).extend(shapes)
 
     def shapes(self, into: dict[str, list[np.ndarray]]) -> None:
-        """The statements of a PORT or an OBS, up to its END."""
+        """Reads the statements of a PORT or an OBS, up to its END."""
         words = self.words
         layer, width = "", 0.0
         while (keyword := words.need("'END'").upper()) != "END":
@@ -433,10 +429,10 @@ class _MasterReader:
             elif keyword in ("RECT", "POLYGON", "PATH"):
                 into.setdefault(layer, []).append(self.shape(keyword, statement, width))
             elif keyword not in ("VIA", "CLASS", "SPACING", "DESIGNRULEWIDTH", "EXCEPTPGNET"):
-                raise words.error(f"{keyword[:40]!r} is no shape of a PORT or OBS")
+                raise words.error(f"{keyword[:40]!r} is not a shape of a PORT or OBS")
 
     def shape(self, keyword: str, statement: list[str], width: float) -> np.ndarray:
-        """float64 [K, 4]: the rectangles of one RECT, POLYGON or PATH."""
+        """The rectangles of one RECT, POLYGON or PATH, float64 [K, 4]."""
         words = self.words
         if statement and statement[0].upper() == "MASK":
             statement = statement[2:]
@@ -470,7 +466,7 @@ class _MasterReader:
 
 
 def _shifted(shapes: Mapping[str, list[np.ndarray]], shift: np.ndarray) -> Mapping[str, np.ndarray]:
-    """Layer → float64 [K, 4], moved by `shift` float64 [4]."""
+    """Shapes moved by `shift` (float64 [4]), as layer → float64 [K, 4]."""
     result = {}
     for layer, rectangles in shapes.items():
         result[layer] = np.concatenate(rectangles) + shift

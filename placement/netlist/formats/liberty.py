@@ -1,6 +1,4 @@
-"""Reader of Liberty files (NLDM): the timing of cells and macros."""
-
-from __future__ import annotations
+"""Reads the timing of cells and macros from Liberty files (NLDM)."""
 
 import os
 from collections.abc import Sequence
@@ -15,26 +13,20 @@ from placement.netlist.timing_library import TimingLibrary, merged
 
 
 class LibertyFiles(NamedTuple):
-    """What Liberty files contain.
+    """The content of Liberty files."""
 
-    Attributes:
-        library: all cells.
-        time_unit: ps, of the first file: SDC files without `set_units` use it.
-        sources: the files.
-        notices: what was left out or assumed.
-    """
-
-    library: TimingLibrary
-    time_unit: float
-    sources: tuple[SourceFile, ...]
-    notices: tuple[str, ...]
+    library: TimingLibrary  # all cells
+    time_unit: float  # ps, from the first file; used for SDC files without `set_units`
+    sources: tuple[SourceFile, ...]  # the files
+    notices: tuple[str, ...]  # omissions and assumptions
 
 
 def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
-    """Liberty files of one corner, plain or gzipped; of two definitions of a cell the first holds.
+    """Reads Liberty files of one corner, plain or gzipped; the first of several definitions of a cell holds.
 
     Raises:
-        DesignError: with file and line; a file is cut, a table does not fit its indices, a unit is missing or unknown.
+        DesignError: with file and line; a file is cut, a table does not fit its indices, or a unit is missing or
+            unknown.
     """
     libraries, sources, notices, time_units = [], [], list[str](), list[float]()
     for path in paths:
@@ -54,6 +46,6 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
         libraries.append(TimingLibrary(cells=tuple(found["cells"]), pins=tuple(found["pins"]), **columns))
     library, twice = merged(libraries)
     if twice:
-        what = "cells that several Liberty files define, of which the first counts"
+        what = "cells that several Liberty files define; the first definition is used"
         notices.append(listing(paths[0], what, len(twice), [(0, name) for name in twice[:SHOWN]]))
     return LibertyFiles(library, time_units[0], tuple(sources), tuple(notices))

@@ -1,10 +1,8 @@
-"""Reader and writer of placement files in Circuit Training's format (`*.plc`).
+"""Reads and writes placement files in Circuit Training's format (`*.plc`).
 
 Comment lines `# Key : value` contain the canvas, possibly several keys to a line; every other line places a node:
 `node_index x y orientation fixed`, with the centre in µm and `-` for no orientation.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -48,7 +46,7 @@ _ENTRY = re.compile(
 
 @dataclasses.dataclass
 class _CanvasComments:
-    """The canvas as far as it has been read: field → (value, line)."""
+    """The part of the canvas that has been read, as field → (value, line)."""
 
     path: object
     fields: dict[str, tuple[float, int]] = dataclasses.field(default_factory=dict)
@@ -91,10 +89,10 @@ class _CanvasComments:
 
 
 def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
-    """The canvas in a `.plc` file, read without a netlist, and the file's name and checksum.
+    """Reads the canvas in a `.plc` file without a netlist; also returns the file's name and checksum.
 
     Raises:
-        DesignError: as `read_placement`.
+        DesignError: like `read_placement`.
     """
     header, _, last_line, source = _split(path)
     return header.canvas(last_line), source
@@ -116,13 +114,13 @@ def _split(path: str | os.PathLike[str]) -> tuple[_CanvasComments, list[tuple[in
 def read_placement(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement]:
-    """The canvas and the placement in a `.plc` file.
+    """Reads the canvas and the placement in a `.plc` file.
 
     Args:
         path: the file.
-        netlist: whose nodes the file's indices refer to.
-        located: gives the positions of standard cells that the file does not list, and the orientations of macros
-            with `-`; default: such cells are not placed, such macros have orientation N.
+        netlist: the netlist whose nodes the file's indices refer to.
+        located: the positions of standard cells that the file does not list, and the orientations of macros with `-`;
+            by default, such cells are not placed and such macros have orientation N.
 
     Example:
         >>> design = placement.load("toy6")
@@ -132,8 +130,8 @@ def read_placement(
         True
 
     Raises:
-        DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that
-            are not finite numbers, unknown orientations, missing or invalid canvas keys.
+        DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that are
+            not finite numbers, unknown orientations, or missing or invalid canvas keys.
     """
     return read_placement_lines(path, netlist, located=located)[:2]
 
@@ -141,7 +139,7 @@ def read_placement(
 def read_placement_lines(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement, dict[str, int]]:
-    """As `read_placement`, and the line of each canvas field that the file gives."""
+    """Does the same as `read_placement`, and also returns the line of each canvas field in the file."""
     header, lines, last_line, _ = _split(path)
     rows = _Rows(path, netlist, located)
     for line, text in lines:
@@ -151,7 +149,7 @@ def read_placement_lines(
 
 
 class _Rows:
-    """The placement as far as it has been read."""
+    """The part of the placement that has been read."""
 
     def __init__(self, path: object, netlist: Netlist, located: Placement | None) -> None:
         self.path = path
@@ -166,7 +164,7 @@ class _Rows:
         self.line_of: dict[int, int] = {}
 
     def read(self, text: str, line: int) -> None:
-        """One line `node_index x y orientation fixed`."""
+        """Reads one line `node_index x y orientation fixed`."""
         fields = text.split()
         if len(fields) != 5:
             message = f"expected 'node_index x y orientation fixed', found {len(fields)} fields: {text[:60]!r}"
@@ -196,7 +194,7 @@ class _Rows:
         index = int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else -1
         node = self.node_of.get(index)
         if node is None:
-            message = f"node index {text!r} is no port, macro or standard cell of the netlist"
+            message = f"node index {text!r} is not a port, macro or standard cell of the netlist"
             raise DesignError.at(self.path, line, message)
         if node in self.line_of:
             name, before = self.netlist.names[node], self.line_of[node]
@@ -220,8 +218,8 @@ def write_placement(
 
     Args:
         path: the file, written whole or not at all.
-        design: gives the netlist, the canvas and the name.
-        placement: of all its ports and macros; standard cells may be unplaced.
+        design: the netlist, the canvas and the name.
+        placement: positions of all its ports and macros; standard cells may be unplaced.
         comments: lines of free text for the top of the file.
 
     Example:

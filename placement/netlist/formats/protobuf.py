@@ -1,16 +1,14 @@
-"""Netlists in Circuit Training's format, a text-format graph proto (`netlist.pb.txt`, also gzipped): read and written.
+"""Reads and writes netlists in Circuit Training's format, a text-format graph proto (`netlist.pb.txt`, also gzipped).
 
-A node is a `macro` (soft if its name begins with `Grp`, else hard), a `macro_pin`, a `port` or a `stdcell`. Every
-node with at least one `input` drives one net whose sinks are its inputs and whose weight is its `weight` attribute
-(1 if absent). Node indices in `.plc` files count all nodes but `__metadata__`, from 0, in file order.
+A node is a `macro` (soft if its name begins with `Grp`, else hard), a `macro_pin`, a `port` or a `stdcell`. Every node
+with at least one `input` drives one net whose sinks are its inputs and whose weight is its `weight` attribute (1 if
+absent). Node indices in `.plc` files count all nodes but `__metadata__`, from 0, in file order.
 
-The nodes are read natively if the file is written as the published tools write it; anything else (escapes, lists,
-other quotes) is read with the full grammar. Both give the same columns, which `native/protobuf_reader.hpp` describes.
+The nodes are read natively if the file is written as the published tools write it; anything else (escapes, lists, other
+quotes) is read with the full grammar. Both give the same columns, which `native/protobuf_reader.hpp` describes.
 
 Axis legend: T text nodes (macros, their pins, ports, cells, in file order), N nodes of the netlist, P pins.
 """
-
-from __future__ import annotations
 
 import itertools
 import os
@@ -26,7 +24,6 @@ from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.files import SourceFile, decoded, packed, read_bytes, write_whole
-from placement.netlist.formats.protobuf_text import TextParser
 
 SOFT_MACRO_PREFIX = "Grp"
 METADATA = "__metadata__"
@@ -39,35 +36,28 @@ _WRITTEN_PIN_TYPES = {NodeKind.HARD: "MACRO_PIN", NodeKind.SOFT: "macro_pin"}
 
 
 class NetlistFile(NamedTuple):
-    """What a netlist file contains.
+    """The content of a netlist file."""
 
-    Attributes:
-        source: the file's name and checksum.
-        netlist: its nodes, pins and nets. Macros that nets name have a pin at their centre, behind all other pins.
-        placement: positions and orientations from the nodes' attributes. Nodes without `x` and `y` are not placed;
-            ports are fixed.
-        master: int32 [N], indices in `masters`, -1: none; from the attribute `ref_name`.
-        masters: the masters' names.
-    """
-
-    source: SourceFile
+    source: SourceFile  # the file's name and checksum
+    # its nodes, pins and nets. Macros that nets name have a pin at their centre, after all other pins.
     netlist: Netlist
+    # positions and orientations from the nodes' attributes. Nodes without `x` and `y` are not placed; ports are fixed.
     placement: Placement
-    master: np.ndarray
-    masters: tuple[str, ...]
+    master: np.ndarray  # int32 [N], indices in `masters`, -1 for none; from the attribute `ref_name`
+    masters: tuple[str, ...]  # the masters' names
 
 
 def read_netlist(path: str | os.PathLike[str]) -> Netlist:
-    """The netlist in a file; raises DesignError as `read_netlist_file`."""
+    """Reads the netlist in a file; raises DesignError like `read_netlist_file`."""
     return read_netlist_file(path).netlist
 
 
 def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) -> NetlistFile:
-    """The content of a file; in a flat netlist (`is_flat`) no macro is soft.
+    """Reads a file; in a flat netlist (`is_flat`) no macro is soft.
 
     Raises:
-        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins name what does
-            not exist, a macro or a cell has no size, a size, offset or weight is out of range.
+        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins refer to unknown
+            nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
     """
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data) or columns_of_text(path, data)
@@ -91,7 +81,7 @@ def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) ->
 
 
 def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is_soft: np.ndarray) -> None:
-    """Raises DesignError for values that are out of range; names the first ten nodes."""
+    """Raises DesignError for values that are out of range; the message lists the first ten nodes."""
 
     def check(what: str, is_wrong: np.ndarray, value: np.ndarray | None = None) -> None:
         wrong = np.flatnonzero(is_wrong)
@@ -112,24 +102,25 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
         check(f"macros whose {key} is not above 0", macros & ~is_soft & (side <= 0), side)
         check(f"cells or soft macros whose {key} is below 0", (cells | is_soft) & (side < 0), side)
     check("pins without a macro_name", pins & (nodes.macro < 0))
-    check("pins on nodes that are no macros", pins & (nodes.type[np.maximum(nodes.macro, 0)] != _MACRO))
+    check("pins on nodes that are not macros", pins & (nodes.type[np.maximum(nodes.macro, 0)] != _MACRO))
     check("nodes whose weight is below 0", (np.diff(nodes.start) > 0) & (nodes.weight < 0), nodes.weight)
 
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
-    """The columns by the full grammar; raises DesignError for the first fault."""
-    file = TextParser(path, decoded(data, path))
-    nodes = [node for node in file.nodes() if node.name != METADATA]
+    """The columns, read by the full grammar; raises DesignError for the first fault."""
+    from placement.netlist.formats.protobuf_text import read_nodes  # Google's parser takes time to import
+
+    text = decoded(data, path)
+    nodes = [node for node in read_nodes(path, text) if node.name != METADATA]
     index: dict[str, int] = {}
     for number, node in enumerate(nodes):
         first = index.setdefault(node.name, number)
         if first != number:
-            line = file.line(nodes[first].at)
-            raise file.error(node.at, f"duplicate node name {node.name!r}, first used on line {line}")
+            raise node.error(f"duplicate node name {node.name!r}, first used on line {nodes[first].line()}")
     for node in nodes:
-        for name, at in node.inputs:
+        for name in node.inputs:
             if name not in index:
-                raise file.error(at, f"node {node.name!r} drives {name!r}, which does not exist")
+                raise node.error(f"node {node.name!r} drives {name!r}, which does not exist", name)
     texts = {key: dict.fromkeys(node.text(key) for node in nodes) for key in ("type", "ref_name")}
     types = {text: _TYPES.index(text.lower()) for text in texts["type"] if text and text.lower() in _TYPES}
     masters = {text: number for number, text in enumerate(text for text in texts["ref_name"] if text is not None)}
@@ -147,8 +138,8 @@ def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]
         "master": column("ref_name", np.int32, masters, "a name"),
         "masters": list(masters),
         "start": np.cumsum([0, *(len(node.inputs) for node in nodes)]).astype(np.int32),
-        "sinks": np.array([index[name] for node in nodes for name, _ in node.inputs], dtype=np.int32),
-        "begin": np.cumsum([len(file.text[first:end].encode()) for first, end in itertools.pairwise(begins)]),
+        "sinks": np.array([index[name] for node in nodes for name in node.inputs], dtype=np.int32),
+        "begin": np.cumsum([len(text[first:end].encode()) for first, end in itertools.pairwise(begins)]),
         "findings": [],
     }
 
@@ -195,7 +186,7 @@ def write_netlist(path: str | os.PathLike[str], netlist: Netlist, placement: Pla
 
     Args:
         path: the file.
-        netlist: what to write.
+        netlist: the netlist.
         placement: if given, the nodes' positions and orientations are written too.
 
     Raises:

@@ -1,9 +1,7 @@
-"""A flat design from a flat protobuf, with the floorplan of a DEF file or of a placement file's canvas.
+"""Builds a flat design from a flat protobuf, with the floorplan of a DEF file or of a placement file's canvas.
 
 Axis legend: N nodes of the netlist, M components of the DEF file.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -38,20 +36,21 @@ def read_protobuf_def(
     lefs: Sequence[str | os.PathLike[str]] = (),
     name: str | None = None,
 ) -> tuple[FlatDesign, bytes]:
-    """A flat design from a flat protobuf and the floorplan of a DEF file, and that file's unpacked bytes.
+    """Builds a flat design from a flat protobuf and the floorplan of a DEF file; also returns that file's unpacked
+    bytes.
 
-    Macros and ports are located where the DEF file has them; macros are not placed if it has none, as floorplans of
-    Innovus (`defOut -floorplan`). Cells keep the protobuf's positions if those lie in the
-    die; positions on another die are scaled to this one, as a hint for clustering and placing.
+    Macros and ports have their positions in the DEF file; macros are not placed if it has none, as in floorplans of
+    Innovus (`defOut -floorplan`). Cells keep the protobuf's positions if those lie in the die; positions on another die
+    are scaled to this one, as a hint for clustering and placing.
 
     Args:
-        path: the protobuf; it gives nodes, sizes and nets.
+        path: the protobuf with nodes, sizes and nets.
         floorplan: the DEF file, which an export changes; its macros and pins must be those of the protobuf.
-        lefs: technology and library files, for layers' directions and what macros block.
-        name: of the design; default: the one in the DEF file.
+        lefs: technology and library files, for layers' directions and the areas that macros block.
+        name: the design's name; default: the one in the DEF file.
 
     Raises:
-        DesignError: as `read_netlist_file`, `read_def` and `read_lefs`; the two files do not have the same macros and
+        DesignError: like `read_netlist_file`, `read_def` and `read_lefs`; the two files do not have the same macros and
             pins.
     """
     source, netlist, own, master, masters = read_netlist_file(path, is_flat=True)
@@ -82,12 +81,12 @@ def read_protobuf_def(
 
 
 def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: str | None = None) -> FlatDesign:
-    """A flat design from a flat protobuf alone, on the canvas of a placement file.
+    """Builds a flat design from a flat protobuf alone, on the canvas of a placement file.
 
-    Rows are derived: they fill the canvas, and have the commonest height of cells.
+    Rows are derived: they fill the canvas, and have the most frequent height of cells.
 
     Raises:
-        DesignError: as `read_netlist_file`; a port has no position.
+        DesignError: like `read_netlist_file`; a port has no position.
     """
     source, netlist, placement, master, masters = read_netlist_file(path, is_flat=True)
     box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
@@ -100,7 +99,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
         name=name or stem(path),
         netlist=netlist,
         placement=placement,
-        # The format has no database units: a thousand per µm are fine enough for any of its numbers.
+        # The format has no database units; a thousand per µm resolve all of its numbers.
         floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
         technology=Technology(),
         master=master,
@@ -112,20 +111,20 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
 
 
 def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """The node of each component (int64 [M]) and design pin (int64 [·]), by unescaped names, -1: none; and notices.
+    """The node of each component (int64 [M]) and design pin (int64 [·]) by unescaped names, -1 for none, and notices.
 
     Raises:
         DesignError: macros or ports are in only one of the two; the first ten are named.
     """
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int64)
-    # Supply pins are in no netlist; other pins that it lacks are skipped with them.
+    # Supply pins are in no netlist; other missing pins are skipped with them.
     port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
     port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
     findings, notices = passed_over(file, node_of, blocks, "protobuf")
     has_macros = bool(np.isin(netlist.hard, node_of).any())
     if not has_macros:
-        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are not placed")
+        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are unplaced")
     has_ports = bool((port_of >= 0).any())
     if not has_ports and len(netlist.ports):
         notices.append(f"{file.path}: the file has none of the {len(netlist.ports)} ports")
@@ -142,7 +141,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
 def _placement(
     netlist: Netlist, own: Placement, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
 ) -> tuple[Placement, list[str]]:
-    """The placement of macros, ports and placed cells of the DEF file, cells otherwise as in `own`; and notices."""
+    """The placement of macros, ports and placed cells of the DEF file, with other cells as in `own`, and notices."""
     x, y, orientation, die = own.x.copy(), own.y.copy(), own.orientation.copy(), plan.die
     is_cell, is_port = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.PORT
     cells, notices = is_cell & own.placed, list[str]()
@@ -155,7 +154,7 @@ def _placement(
             y[cells] = die.y_low + y[cells] * die.height / reach_y
             notices.append(
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
-                f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
+                f"{die.height:g} µm: cell positions are scaled to the die and are only a hint"
             )
     placed, fixed, components = cells.copy(), is_port.copy(), file.components
     known = node_of >= 0

@@ -1,10 +1,8 @@
-"""Reader of SDC files: clocks, delays of ports, false and multicycle paths.
+"""Reads SDC files: clocks, delays of ports, false and multicycle paths.
 
 A command that is not understood, or that has no effect on setup checks with ideal clocks, is named in a notice with its
-line: nothing is dropped in silence.
+line; nothing is dropped silently.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import fnmatch
@@ -42,17 +40,11 @@ _GENERATED = "create_generated_clock"
 
 
 class DesignObjects(NamedTuple):
-    """What the names in an SDC file may mean.
+    """The objects that names in an SDC file refer to."""
 
-    Attributes:
-        ports: name → 1: input, 2: output, 3: both.
-        cells: unescaped names of cells and macros.
-        pins_of: the names of a cell's pins.
-    """
-
-    ports: Mapping[str, int]
-    cells: Sequence[str]
-    pins_of: Callable[[str], Sequence[str]]
+    ports: Mapping[str, int]  # name → 1: input, 2: output, 3: both
+    cells: Sequence[str]  # unescaped names of cells and macros
+    pins_of: Callable[[str], Sequence[str]]  # returns the names of a cell's pins
 
 
 def read_sdc(
@@ -61,15 +53,15 @@ def read_sdc(
     *,
     time_unit: float,
 ) -> tuple[TimingConstraints, SourceFile]:
-    """The constraints in an SDC file, plain or gzipped, and where they come from.
+    """Reads the constraints in an SDC file, plain or gzipped, and returns their source, too.
 
     Args:
         path: the file.
-        objects: of the design.
-        time_unit: ps, of the file's times where it has no `set_units -time`.
+        objects: the objects of the design.
+        time_unit: ps, the unit of the file's times if it has no `set_units -time`.
 
     Raises:
-        DesignError: with file and line; the text is no Tcl, a number is missing or out of range, a clock is unknown.
+        DesignError: with file and line; the text is no Tcl, a number is missing or out of range, or a clock is unknown.
     """
     reader = _Reader(path, objects, time_unit)
     data, source = read_bytes(path)
@@ -143,7 +135,7 @@ class _Reader:
         def run(arguments: Sequence[Value], line: int) -> Value:
             given = _parsed(name, arguments)
             for option in given.unknown:
-                self.note("options that are not understood", line, f"{option} of {name}")
+                self.note("unsupported options", line, f"{option} of {name}")
             return command(given, line)
 
         return run
@@ -156,9 +148,7 @@ class _Reader:
 
     def constraints(self) -> TimingConstraints:
         for line, name in self.tcl.unknown:
-            what = (
-                "commands without effect on the estimate" if name in _NO_EFFECT else "commands that are not understood"
-            )
+            what = "commands without effect on the estimate" if name in _NO_EFFECT else "unsupported commands"
             self.note(what, line, name)
         clocks = []
         for clock in self.clocks.values():
@@ -210,7 +200,7 @@ class _Reader:
 
     def create_generated_clock(self, given: _Arguments, line: int) -> Value:
         if given.unknown:
-            self.note("generated clocks that are left out, because of an option", line, given.unknown[0])
+            self.note("generated clocks with an unsupported option, which are ignored", line, given.unknown[0])
             return ""
         sources = self.named(flat(given.rest), line, ("port", "pin"))
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
@@ -219,15 +209,15 @@ class _Reader:
             raise self.error(line, f"clock {name!r}: give either -divide_by or -multiply_by")
         master = self._master(given, line)
         if not sources:
-            return ""  # that nothing matches was noted
+            return ""  # A pattern without a match has been noted.
         if master is None:
-            self.note("generated clocks without a master, which -master_clock names; they are left out", line, name)
+            self.note("generated clocks without a master clock, which are ignored; set -master_clock", line, name)
             return ""
         divisor, ratio = factors["-divide_by"], factors["-divide_by"] / factors["-multiply_by"]
         rise, fall, period = master.rise * ratio, master.fall * ratio, master.period * ratio
         if fall < rise:
             fall += period
-        if divisor > 1 and divisor & (divisor - 1) == 0:  # a divider that toggles with the master's rising edge
+        if divisor > 1 and divisor & (divisor - 1) == 0:  # It toggles with the master's rising edge.
             rise, fall = master.rise, master.rise + divisor // 2 * master.period
         if "-invert" in given.flags:
             rise, fall = fall, rise
@@ -241,7 +231,7 @@ class _Reader:
         return int(factor)
 
     def _master(self, given: _Arguments, line: int) -> Clock | None:
-        """The clock that a generated one is made from: as named, or that of its -source, or the only one there is."""
+        """The master of a generated clock: the named one, or that of its -source, or the only clock."""
         if "-master_clock" in given.values:
             return next(iter(self.clocks_of(given.values["-master_clock"], line)), None)
         pins = self.named(flat(given.values.get("-source", [])), line, ("port", "pin"))
@@ -261,7 +251,7 @@ class _Reader:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
         if given.values:
-            self.note("options that are not understood", line, f"{next(iter(given.values))} of set_clock_uncertainty")
+            self.note("unsupported options", line, f"{next(iter(given.values))} of set_clock_uncertainty")
             return ""
         value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
         for clock in self.clocks_of(given.rest[1:], line):
@@ -310,7 +300,7 @@ class _Reader:
         if cycles != int(cycles) or cycles < 1:
             raise self.error(line, f"set_multicycle_path: {cycles:g} must be a whole number of at least 1")
         if "-start" in given.flags:
-            self.note("options that are not understood", line, "-start of set_multicycle_path")
+            self.note("unsupported options", line, "-start of set_multicycle_path")
         return self.set_exception(given, line, cycles=int(cycles))
 
     def set_exception(self, given: _Arguments, line: int, *, cycles: int) -> Value:
@@ -319,15 +309,13 @@ class _Reader:
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
         if through:
             command = "set_multicycle_path" if cycles else "set_false_path"
-            self.note(
-                "options that are not understood, whose exceptions are left out", line, f"{through[0]} of {command}"
-            )
+            self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {command}")
             return ""
         ends = []
         for side in ("-from", "-to"):
             found = self.named(flat(given.values.get(side, [])), line, ("clock", "port", "pin", "cell"))
             if side in given.values and not found:
-                return ""  # that nothing matches was noted
+                return ""  # A pattern without a match has been noted.
             ends.append(tuple(found))
         self.exceptions.append(PathException(cycles, *ends))
         return ""
@@ -347,7 +335,7 @@ class _Reader:
         if time is not None:
             found = re.fullmatch(r"([\d.]*)(fs|ps|ns|us)", as_text(time))
             if found is None:
-                raise self.error(line, f"set_units: -time {as_text(time)!r} must be one as ns or 1ps")
+                raise self.error(line, f"set_units: -time {as_text(time)!r} must be a unit such as ns or 1ps")
             self.unit = float(found[1] or 1) * _TIME_UNITS[found[2]]
         return ""
 
@@ -365,11 +353,11 @@ class _Reader:
 
     def get(self, given: _Arguments, line: int, kind: Any) -> Value:
         for option in given.values:
-            self.note("options that are not understood", line, f"{option} of get_{kind}s")
+            self.note("unsupported options", line, f"{option} of get_{kind}s")
         return self.named(flat(given.rest), line, (kind,))
 
     def named(self, values: Sequence[Value], line: int, kinds: Sequence[Any]) -> list[Object]:
-        """The objects of these kinds that values are or name; a name without an object is noted."""
+        """The objects of these kinds that the values are or name; a name without an object is noted."""
         found: dict[Object, None] = {}
         for value in values:
             if isinstance(value, Object):
@@ -381,7 +369,7 @@ class _Reader:
             for pattern in str(value).split():
                 matched = next((match for kind in kinds if (match := self._matching(kind, pattern))), [])
                 if not matched:
-                    self.note("names that match nothing", line, pattern)
+                    self.note("names without a match", line, pattern)
                 found |= dict.fromkeys(matched)
         return list(found)
 
@@ -397,7 +385,7 @@ class _Reader:
 
 
 class _Names:
-    """Names that patterns are looked up in."""
+    """Names that patterns are matched against."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -408,10 +396,10 @@ class _Names:
                 self._found.setdefault(name.rpartition("[")[0], []).append(name)
 
     def matching(self, pattern: str) -> list[str]:
-        """The names that a pattern with `*` and `?` matches, or that are a bit of a bus of that name."""
+        """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name."""
         if "*" not in pattern and "?" not in pattern:
             return self._found.get(pattern, [])
-        # Brackets are bits of buses, no sets of letters.
+        # Brackets are bits of buses, not character sets.
         expression = re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
         return [name for name in self._names if expression.match(name)]
 

@@ -1,9 +1,7 @@
-"""The Tcl that constraints are written in: words, variables, nested commands, `expr` and `if`; no loops, no procedures.
+"""Interprets the Tcl of constraints: words, variables, nested commands, `expr` and `if`, but no loops or procedures.
 
 A value is a string, a number as text, or a list of objects that a command found.
 """
-
-from __future__ import annotations
 
 import ast
 import operator
@@ -13,10 +11,9 @@ from typing import Any, NamedTuple
 
 from placement.netlist.errors import DesignError
 
-Value = Any
-"""A string, or a list of objects."""
+Value = Any  # a string, or a list of objects
 Command = Callable[[Sequence[Value], int], Value]
-"""What runs a command: from its arguments and its line to its value."""
+"""A command's implementation, which maps its arguments and its line to its value."""
 _MOST_NESTED = 50
 _OPERATORS: Mapping[type, Callable[..., float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -34,8 +31,8 @@ class Tcl:
     """Runs the statements of a text.
 
     Args:
-        path: for messages.
-        commands: by name; what is in none of them is noted as not understood.
+        path: the file, for messages.
+        commands: commands by name; unknown commands are noted as not understood.
     """
 
     def __init__(self, path: object, commands: Mapping[str, Command]) -> None:
@@ -45,7 +42,7 @@ class Tcl:
         self._depth = 0
 
     def run(self, text: str, first_line: int = 1) -> Value:
-        """Runs every statement; the value of the last. Raises DesignError with the line."""
+        """Runs every statement and returns the value of the last. Raises DesignError with the line."""
         value: Value = ""
         for line, words in self._statements(text, first_line):
             value = self._statement(line, words)
@@ -78,7 +75,7 @@ class Tcl:
             self._depth -= 1
 
     def _if(self, line: int, words: list[_Word]) -> Value:
-        """`if {condition} {then} else {otherwise}`; a condition on `info exists` asks for a variable."""
+        """Runs `if {condition} {then} else {otherwise}`; the condition `info exists` tests for a variable."""
         rest = [word for word in words[1:] if word.text not in ("then", "else", "elseif") or word.is_braced]
         while len(rest) >= 2:
             if self._is_true(rest[0].text, line):
@@ -130,7 +127,7 @@ class Tcl:
         return "".join(parts)
 
     def _number(self, text: str, line: int) -> float:
-        """An arithmetic expression of numbers, variables and nested commands."""
+        """Evaluates an arithmetic expression of numbers, variables and nested commands."""
         plain = self._substituted(text, line).strip()
         try:
             return _evaluated(ast.parse(plain, mode="eval").body)
@@ -188,7 +185,7 @@ class Tcl:
 
 
 def flat(values: Sequence[Value]) -> list[Value]:
-    """Lists of objects as one; other values stay."""
+    """Flattens lists of objects into one; other values remain."""
     return [one for value in values for one in (value if isinstance(value, list) else [value])]
 
 
@@ -202,12 +199,12 @@ def _text_of(number: float) -> str:
 
 
 def _is_command(text: str, at: int) -> bool:
-    """Whether a bracket within a word begins a command: a bus bit as `data[3]` does not."""
+    """Whether a bracket within a word begins a command, which the bus bit `data[3]` does not."""
     return not re.match(r"\[[\d:*?]+\]", text[at:])
 
 
 def _closing(text: str, at: int) -> int | None:
-    """The place of what closes the bracket, brace or quote at `at`; None if nothing does."""
+    """The position of the character that closes the bracket, brace or quote at `at`; None if there is none."""
     opening = text[at]
     closing = {"{": "}", "[": "]", '"': '"'}[opening]
     depth, place = 0, at

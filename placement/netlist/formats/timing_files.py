@@ -1,9 +1,7 @@
-"""The timing netlist of a chip from its DEF (with the netlist), LEF, Liberty and SDC files.
+"""Builds the timing netlist of a chip from its DEF (with the netlist), LEF, Liberty and SDC files.
 
 Axis legend: M components, C connections of nets, P pins that are kept.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Sequence
@@ -23,7 +21,7 @@ from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FA
 from placement.netlist.timing_netlist import TimingNetlist
 
 LONGEST = 10_000
-"""Delays of the fastest register that a clock's period has at most, in units that are not mistaken."""
+"""Maximum plausible clock period, in delays of the fastest register; a longer one suggests a wrong unit."""
 
 FilePath = str | os.PathLike[str]
 
@@ -34,13 +32,13 @@ def read_timing_files(
     """The timing netlist of a flat design that was read from `file`.
 
     Args:
-        file: components, pins and nets.
+        file: the DEF file with components, pins and nets.
         flat: the design of this file, before macros are joined to arrays.
         liberty: the libraries of one corner.
-        sdc: the constraints; None: the design has no clock.
+        sdc: the timing constraints; None: the design has no clock.
 
     Raises:
-        DesignError: as `read_liberty`, `read_sdc` and `wire_model`; no master is in a library.
+        DesignError: like `read_liberty`, `read_sdc` and `wire_model`; no master is in a library.
     """
     files = read_liberty(liberty)
     library, components = files.library, file.components
@@ -98,7 +96,7 @@ def read_timing_files(
 
 
 def _kept_pins(file: DefFile) -> np.ndarray:
-    """int64 [P]: the connections of signal nets with two or more."""
+    """The connections of signal nets that connect at least two pins, int64 [P]."""
     nets = file.nets
     degree = np.diff(nets.start)
     net = np.repeat(np.arange(len(degree)), degree)
@@ -110,7 +108,7 @@ def _kept_pins(file: DefFile) -> np.ndarray:
 def _library_pins(
     file: DefFile, library: TimingLibrary, cell_of_master: np.ndarray, *, component: np.ndarray, pin: np.ndarray
 ) -> np.ndarray:
-    """int32 [P]: each connection's pin in the library, -1 where it is a port or unknown."""
+    """Each connection's pin in the library, int32 [P]; -1 for ports and unknown pins."""
     found = np.full(len(pin), -1, dtype=np.int32)
     inner = np.flatnonzero(component >= 0)
     width = max(len(file.nets.pins), 1)
@@ -147,30 +145,30 @@ def _objects(file: DefFile) -> DesignObjects:
 
 
 def _unknown(file: DefFile, of_master: np.ndarray) -> list[str]:
-    """A notice of masters without timing."""
+    """Returns a notice of masters without timing."""
     missing = np.flatnonzero(of_master[:-1] < 0)
     if not len(missing):
         return []
     first = [(0, file.components.masters[master]) for master in missing[:SHOWN].tolist()]
     return [
-        listing(file.path, "masters are in no Liberty file: no path begins, ends or passes there", len(missing), first)
+        listing(file.path, "masters are in no Liberty file: no path starts, ends or passes there", len(missing), first)
     ]
 
 
 def _unknown_pins(file: DefFile, is_unknown: np.ndarray, component: np.ndarray, pin: np.ndarray) -> list[str]:
-    """A notice of pins that the libraries' cells do not have; `is_unknown` is bool [P]."""
+    """Returns a notice of pins that the libraries' cells do not have; `is_unknown` is bool [P]."""
     masters = file.components.master[component[is_unknown]]
     names = {
         f"{file.components.masters[master]}/{plain(file.nets.pins[one])}": None
         for master, one in set(zip(masters.tolist(), pin[is_unknown].tolist(), strict=True))
     }
-    what = "pins are unknown to the Liberty files, which have their cells: no path passes there"
+    what = "pins are missing from their cells in the Liberty files: no path passes there"
     first = [(0, name) for name in sorted(names)[:SHOWN]]
     return [listing(file.path, what, len(names), first)] if names else []
 
 
 def _without_arcs(file: DefFile, library: TimingLibrary) -> list[str]:
-    """Notices of masters at which no path begins or ends though they have a clock."""
+    """Returns notices of masters that have a clock, but at which no path begins or ends."""
     cells = np.arange(len(library.cells))
     owner = np.repeat(cells, np.diff(library.arc_start))
     clock_of = np.repeat(cells, np.diff(library.pin_start))[library.is_clock != 0]
@@ -179,7 +177,7 @@ def _without_arcs(file: DefFile, library: TimingLibrary) -> list[str]:
     passes = np.isin(cells, owner[~is_check & (library.is_clock[library.arc_from] != 0)])
     found = (
         ("masters with a clock have no setup check: no path ends there", launches & ~np.isin(cells, owner[is_check])),
-        ("masters with a clock have no arc from it: no path begins there", np.isin(cells, clock_of) & ~passes),
+        ("masters with a clock have no arc from it: no path starts there", np.isin(cells, clock_of) & ~passes),
     )
     return [
         listing(file.path, what, int(which.sum()), [(0, library.cells[cell]) for cell in cells[which][:SHOWN]])
@@ -189,7 +187,7 @@ def _without_arcs(file: DefFile, library: TimingLibrary) -> list[str]:
 
 
 def _suspicious(constraints: TimingConstraints, files: LibertyFiles, sdc: FilePath | None) -> list[str]:
-    """Notices of clocks whose period is shorter than any register's own delay, or far longer: in another unit, then."""
+    """Returns notices of clocks whose period is implausible: shorter than any register's delay, or far longer."""
     library = files.library
     checks = np.isin(library.arc_kind, (SETUP_RISING, SETUP_FALLING))
     edges = np.isin(library.arc_kind, (RISING_EDGE, FALLING_EDGE))

@@ -1,9 +1,7 @@
-"""Reader of structural Verilog, hierarchical or flat: components, ports and nets, as a DEF file would have them.
+"""Reads structural Verilog, hierarchical or flat: components, ports and nets in the form of a DEF file.
 
 Axis legend: M components, D ports (bits), E nets, C connections of nets.
 """
-
-from __future__ import annotations
 
 import bisect
 import dataclasses
@@ -21,47 +19,34 @@ from placement.netlist.technology import Technology
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VerilogNetlist:
-    """A flattened netlist.
+    """A flattened netlist."""
 
-    Attributes:
-        top: the name of the module that is the design.
-        names: M names of components, without backslashes, `/` between levels.
-        masters: the masters' names; master: int32 [M], indices in it.
-        ports: D names, a bus bit as `data[3]`; direction: int8 [D], 1: input, 2: output, 3: both.
-        start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
-        component: int32 [C], -1 for a port.
-        pin: int32 [C], the index in `pins`, or of the port if `component` is -1.
-        pins: names of masters' pins.
-        sources: the files.
-        notices: what is unusual about the files, but harmless.
-    """
-
-    top: str
-    names: list[str]
-    masters: list[str]
+    top: str  # the name of the top module
+    names: list[str]  # M names of components, without backslashes, `/` between levels
+    masters: list[str]  # the masters' names; master: int32 [M], indices in it
     master: np.ndarray
-    ports: list[str]
+    ports: list[str]  # D names, a bus bit as `data[3]`; direction: int8 [D], 1: input, 2: output, 3: both
     direction: np.ndarray
-    start: np.ndarray
-    component: np.ndarray
-    pin: np.ndarray
-    pins: list[str]
-    sources: tuple[SourceFile, ...]
-    notices: tuple[str, ...]
+    start: np.ndarray  # int32 [E+1]; net e has the connections `start[e]:start[e+1]`
+    component: np.ndarray  # int32 [C], -1 for a port
+    pin: np.ndarray  # int32 [C], the index in `pins`, or the index of the port if `component` is -1
+    pins: list[str]  # names of masters' pins
+    sources: tuple[SourceFile, ...]  # the files
+    notices: tuple[str, ...]  # unusual but harmless properties of the files
 
 
 def read_verilog(paths: Sequence[str | os.PathLike[str]], technology: Technology, *, top: str = "") -> VerilogNetlist:
-    """The netlist in Verilog files, plain or gzipped, whose leaves are masters of LEF files.
+    """Reads the netlist in Verilog files, plain or gzipped, whose leaves are masters of LEF files.
 
     Args:
         paths: the files, in any order.
         technology: the masters and their pins. A bus of a master is connected from its highest index to its lowest,
             unless the Verilog files declare the master's ports.
-        top: the module that is the design, if there is one of that name; else the one that no other instantiates.
+        top: the top module, if there is one of that name; else the module that no other instantiates.
 
     Raises:
         DesignError: with file and line; the text is cut or is no netlist, a module is not defined, a pin does not
-            exist, a name is repeated.
+            exist, or a name is repeated.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     text = _Text(paths, [data for _, data, _ in files])
@@ -94,7 +79,7 @@ def plain(name: str) -> str:
 
 
 class _Text:
-    """Several files as one text, and where in them its lines are."""
+    """Several files as one text, with the map from its lines to theirs."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], contents: Sequence[bytes]) -> None:
         self.paths = [str(path) for path in paths]

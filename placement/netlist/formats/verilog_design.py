@@ -1,9 +1,7 @@
-"""A flat design from structural Verilog, with the floorplan of a DEF file that need not have any component or net.
+"""Builds a flat design from structural Verilog and the floorplan of a DEF file, which may lack components and nets.
 
 Axis legend: M components, D ports, E nets, C connections of nets.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import os
@@ -31,18 +29,19 @@ def read_verilog_def(
     name: str | None = None,
     free_macros: bool = False,
 ) -> tuple[FlatDesign, DefFile]:
-    """A flat design from Verilog and LEF files and the floorplan of a DEF file, and that file with the netlist in it.
+    """Builds a flat design from Verilog and LEF files and a DEF file's floorplan; also returns that file with the
+    netlist in it.
 
     Args:
-        verilogs: the netlist.
+        verilogs: the netlist's files.
         lefs: technology and library files, in any order.
         floorplan: the DEF file, which an export changes; components and pins are found in it by their names.
-        name: of the design; default: the one in the DEF file.
+        name: the design's name; default: the one in the DEF file.
         free_macros: whether macros that the DEF file fixes may move.
 
     Raises:
-        DesignError: as `read_verilog`, `read_lefs` and `read_def`; the DEF file has macros that the netlist does not
-            have; as `flat_design_of`.
+        DesignError: like `read_verilog`, `read_lefs`, `read_def` and `flat_design_of`; the DEF file has macros that the
+            netlist does not have.
     """
     technology, sources = read_lefs(lefs)
     file = read_def(floorplan)
@@ -55,9 +54,9 @@ def read_verilog_def(
 
 
 def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology) -> tuple[DefFile, tuple[str, ...]]:
-    """A DEF file as it would be with the components, pins and nets of a netlist, and notices.
+    """Inserts the components, pins and nets of a netlist into a DEF file; also returns notices.
 
-    Components and pins are located where the file has those of their names; a macro keeps its halo and region, too.
+    Components and pins have the positions of the same names in the file; a macro keeps its halo and region, too.
 
     Raises:
         DesignError: the file has macros that the netlist does not have.
@@ -68,7 +67,7 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
     findings, notices = passed_over(file, node_of, blocks, "netlist")
     reject(file.path, findings)
     if (file.nets.component >= 0).any():
-        notices.append(f"{file.path}: its nets are not read: the Verilog files give the netlist")
+        notices.append(f"{file.path}: its nets are ignored: the netlist comes from the Verilog files")
     pins, pin_of_port, pin_notices = _pins(file, netlist)
     is_port = netlist.component < 0
     pin = netlist.pin.copy()
@@ -89,7 +88,7 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
 
 
 def _components(given: DefComponents, netlist: VerilogNetlist, node_of: np.ndarray, blocks: set[str]) -> DefComponents:
-    """The netlist's components, located as those of the DEF file, whose numbers in the netlist are `node_of`."""
+    """The netlist's components with the positions in the DEF file, whose components are `node_of` in the netlist."""
     count, known = len(netlist.names), node_of >= 0
     columns: dict[str, Any] = {}
     for name in ("status", "x", "y", "orientation"):
@@ -116,14 +115,14 @@ def _components(given: DefComponents, netlist: VerilogNetlist, node_of: np.ndarr
 
 
 def _pins(file: DefFile, netlist: VerilogNetlist) -> tuple[DefPins, np.ndarray, list[str]]:
-    """The netlist's ports, first those that the DEF file places; the number of each port (int32 [D]); notices."""
+    """The netlist's ports, first those that the DEF file places; the number of each port (int32 [D]); and notices."""
     given, notices = file.pins, list[str]()
     port_of = {name: port for port, name in enumerate(netlist.ports)}
     of_pin = np.array([port_of.get(name, -1) for name in given.names], dtype=np.int64)
     unknown = np.flatnonzero((of_pin < 0) & ~np.isin(given.use, SUPPLY))
     if len(unknown):
         first = [(file.line(given.begin[pin]), given.names[pin]) for pin in unknown[:SHOWN].tolist()]
-        notices.append(listing(file.path, "pins that the netlist does not have are left out", len(unknown), first))
+        notices.append(listing(file.path, "pins that are not in the netlist are ignored", len(unknown), first))
     taken = np.flatnonzero(of_pin >= 0)
     missing = np.setdiff1d(np.arange(len(netlist.ports)), of_pin)
     columns: dict[str, Any] = {}

@@ -1,10 +1,8 @@
-"""Synthetic clustered designs with the statistics of a real one.
+"""Generates synthetic clustered designs with the statistics of a real one.
 
 The figures below are those of the Ariane core as the MacroPlacement project clusters it (NanGate45: 133 hard and 782
 soft macros, 12,422 nets), measured with `macro-placement describe`.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -20,27 +18,27 @@ from placement.netlist.generators.draws import Draws
 GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
 # Routing tracks per µm, across and up, and those that a hard macro blocks; gcells over which congestion is spread.
 _ROUTES, _SMOOTHING = (57.031, 56.818, 39.583, 30.303), 2
-# Shares of the canvas that hard and soft macros cover.
+# Fractions of the canvas that hard and soft macros cover.
 _HARD_UTILIZATION, _SOFT_UTILIZATION = 0.5, 0.21
-# A memory fills this share of its gcells in each direction; the rest is the channel beside it.
+# Fraction of its gcells that a memory fills in each direction; the rest is the channel beside it.
 _FILL = 0.96
-# Memories: gcells across, gcells up, share of the banks.
+# Memories: gcells across, gcells up, fraction of the banks.
 _SHAPES = ((1, 2, 0.6), (1, 1, 0.25), (2, 2, 0.15))
 _BANK_SIZES = ((2, 0.3), (4, 0.45), (8, 0.25))
-# Share of nets with 2, 3, … pins.
+# Fractions of nets with 2, 3, … pins.
 _DEGREES = (0.504, 0.177, 0.093, 0.061, 0.045, 0.034, 0.025, 0.022, 0.012, 0.009, 0.006, 0.005, 0.002, 0.002, 0.001)
-# Share of weights 1, 2, … among nets of two pins: parallel nets between two clusters become one.
+# Fractions of weights 1, 2, … among nets of two pins: parallel nets between two clusters become one.
 _WEIGHTS = (
     *(0.52, 0.172, 0.095, 0.057, 0.034, 0.029, 0.018, 0.016),
     *(0.011, 0.01, 0.005, 0.005, 0.004, 0.003, 0.002, 0.003),
 )
-# Share of 1, 2 and 3 soft macros that read a memory's output.
+# Fractions of memory outputs that 1, 2 and 3 soft macros read.
 _READERS = (0.566, 0.295, 0.139)
-# Quantiles of a soft macro's area (relative) and of the nets it drives, evenly spaced.
+# Quantiles, evenly spaced, of a soft macro's area (relative) and of the number of nets it drives.
 _SOFT_AREA = (0.05, 0.12, 0.25, 0.55, 0.85, 1.0, 1.3, 1.6, 2.0, 2.6, 4.7)
 _NETS_DRIVEN = (1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 11.0, 14.0, 18.0, 25.0, 45.0)
 _BUS_BITS = (8, 16, 32)
-# Soft macros that a bank of memories talks to, and how often a soft macro drives those that it drives already.
+# Soft macros that a bank of memories connects to, and the probability that a soft macro drives the same ones again.
 _INTERFACE = 6
 _REPEATED = 0.7
 
@@ -48,20 +46,20 @@ _REPEATED = 0.7
 def clustered(
     *, seed: int, hard: int, soft: int, ports: int, name: str = "clustered", rent_exponent: float = 0.7
 ) -> Design:
-    """A design of memories in banks, clusters of cells, and ports in buses on all four edges.
+    """Generates a design of memories in banks, clusters of cells, and ports in buses on all four edges.
 
-    The soft macros are the leaves of a binary hierarchy. A net's scope, the block of the hierarchy that it stays
-    in, is drawn so that the wires that leave blocks follow Rent's rule with exponent p (Landman and Russo, 1971; Davis,
-    De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and some
-    of their data nets, and are connected to one leaf's neighbourhood.
+    The soft macros are the leaves of a binary hierarchy. A net's scope, the block of the hierarchy that it stays in, is
+    drawn so that the wires that leave blocks follow Rent's rule with exponent p (Landman and Russo, 1971; Davis, De,
+    Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and some of
+    their data nets, and are connected to one leaf's neighbourhood.
 
     Args:
-        seed: of all choices; equal arguments give equal designs, bit by bit, on every machine.
+        seed: seed of all choices; equal arguments give bit-identical designs on every machine.
         hard: number of hard macros (memories).
         soft: number of soft macros.
         ports: number of ports.
         name: the design's name.
-        rent_exponent: p, in [0, 1], which the nets' locality follows; 1: no locality.
+        rent_exponent: p, in [0, 1], which sets the nets' locality; 1: no locality.
 
     Raises:
         DesignError: fewer than 1 hard macro, 16 soft macros or 1 port, hard macros that do not fit, or `rent_exponent`
@@ -84,12 +82,12 @@ def clustered(
 
 
 class _Hierarchy:
-    """Leaves 0 … count − 1 under a binary tree, each block halved.
+    """A binary tree over leaves 0 … count − 1, whose blocks are halved.
 
-    `blocks` are the blocks (first leaf, end) around each leaf, from the leaf itself to all; `shares` are the shares of
-    its nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, t·Bᵖ⁻¹ for each leaf;
-    those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts
-    as two halves.
+    `blocks` are the blocks (first leaf, end) around each leaf, from the leaf itself to the whole; `shares` are the
+    fractions of its nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, t·Bᵖ⁻¹ for
+    each leaf; those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf
+    itself counts as two halves.
     """
 
     def __init__(self, count: int, rent_exponent: float) -> None:
@@ -109,7 +107,7 @@ class _Hierarchy:
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
         """`count` distinct leaves of a randomly drawn scope around `leaf`, one of them outside the next smaller block.
 
-        Without `itself`, `leaf` is not among them. There are fewer if the hierarchy has fewer leaves.
+        Without `itself`, `leaf` is excluded. There are fewer if the hierarchy has fewer leaves.
         """
         blocks = self.blocks[leaf]
         low, high = blocks[-1]
@@ -148,11 +146,11 @@ class _Generator:
         self.buses: list[list[int]] = []  # pins of each bus
         self.memories: list[list[int]] = []  # nodes of each bank
         self.soft_macros: list[int] = []
-        self.soft_inputs: list[int] = []  # the one pin of each soft macro that nets end at
+        self.soft_inputs: list[int] = []  # the single input pin of each soft macro
         self.nets_driven: list[int] = []
 
     def banks(self, hard: int) -> list[_Bank]:
-        """Banks with `hard` memories in total."""
+        """Draws banks with `hard` memories in total."""
         banks: list[_Bank] = []
         while hard:
             across, up, _ = _SHAPES[self.draws.weighted([share for _, _, share in _SHAPES])]
@@ -162,7 +160,7 @@ class _Generator:
         return banks
 
     def add_nodes(self, banks: list[_Bank], soft: int, ports: int, canvas: Canvas) -> None:
-        """Ports, memories and soft macros, in this order."""
+        """Adds ports, memories and soft macros, in this order."""
         while ports:
             bits = min(ports, _BUS_BITS[self.draws.below(len(_BUS_BITS))])
             self.buses.append([self.builder.port(f"bus_{len(self.buses)}[{bit}]") for bit in range(bits)])
@@ -175,7 +173,7 @@ class _Generator:
         areas = [self.draws.quantile(_SOFT_AREA, rank) for rank in ranks]
         scale = _SOFT_UTILIZATION * canvas.width * canvas.height / sum(areas)
         for number, (rank, area) in enumerate(zip(ranks, areas, strict=True)):
-            # Aspect ratios from 1:1.5 to 1.5:1.
+            # The aspect ratios range from 1:1.5 to 1.5:1.
             side = math.sqrt(area * scale * (2 / 3 + self.draws.uniform() * 5 / 6))
             width = max(0.1, round(side, 3))
             height = max(0.1, round(area * scale / width, 3))
@@ -185,11 +183,11 @@ class _Generator:
             self.nets_driven.append(max(1, round(self.draws.quantile(_NETS_DRIVEN, rank))))
 
     def _soft_output(self, leaf: int) -> int:
-        """A new driving pin."""
+        """Adds a driving pin."""
         return self.builder.pin(self.soft_macros[leaf], 0.0, 0.0)
 
     def connect_ports(self) -> None:
-        """Each bus is an input or an output of one leaf's neighbourhood."""
+        """Connects each bus as an input or an output of one leaf's neighbourhood."""
         for bus in self.buses:
             leaf = self.draws.below(len(self.soft_macros))
             is_input = self.draws.uniform() < 0.5
@@ -202,12 +200,12 @@ class _Generator:
                     self.builder.net(1.0, self._soft_output(writer), [pin])
 
     def connect_memories(self, banks: list[_Bank]) -> None:
-        """Outputs to soft macros; address and data inputs shared within the bank."""
+        """Connects outputs to soft macros, and address and data inputs shared within the bank."""
         soft = len(self.soft_macros)
         for number, (bank, nodes) in enumerate(zip(banks, self.memories, strict=True)):
             leaf = (2 * number + 1) * soft // (2 * len(banks))
             interface = self.hierarchy.near(self.draws, leaf, _INTERFACE, itself=True)
-            # Outputs, then inputs, evenly spaced along the left side of each memory.
+            # Outputs, then inputs, are evenly spaced along the left side of each memory.
             total = 2 * bank.data_bits + bank.address_bits
             offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
             memories = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
@@ -218,7 +216,7 @@ class _Generator:
             self._write_memories(bank, [pins[bank.data_bits :] for pins in memories], interface)
 
     def _write_memories(self, bank: _Bank, inputs: list[list[int]], interface: list[int]) -> None:
-        """Nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
+        """Adds nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
         bits = bank.address_bits + bank.data_bits
         for bit in range(bits):
             is_address = bit < bank.address_bits
@@ -237,7 +235,7 @@ class _Generator:
         return [interface[first], *others[: count - 1]]
 
     def connect_soft_macros(self) -> None:
-        """Nets among soft macros; the bits of a bus join the same macros."""
+        """Adds nets among soft macros; the bits of a bus join the same macros."""
         for leaf, count in enumerate(self.nets_driven):
             earlier: list[list[int]] = []
             for _ in range(count):
@@ -259,21 +257,21 @@ def _canvas(banks: list[_Bank]) -> Canvas:
 
 
 def _grid(macro_gcells: int) -> tuple[int, int]:
-    """Rows and columns of the canvas for memories of so many gcells."""
+    """Rows and columns of the canvas for memories of `macro_gcells` gcells."""
     gcells = macro_gcells * _FILL**2 / _HARD_UTILIZATION
     rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
     return rows, max(2, math.ceil(gcells / rows))
 
 
 def largest_grid(hard: tuple[int, int]) -> tuple[int, int]:
-    """The most rows, and the most columns, of any `clustered` design with `hard` (least, greatest) hard macros."""
+    """Maximum rows and maximum columns of any `clustered` design with `hard` (minimum, maximum) hard macros."""
     gcells = [across * up for across, up, _ in _SHAPES]
     grids = [_grid(number) for number in range(hard[0] * min(gcells), hard[1] * max(gcells) + 1)]
     return max(rows for rows, _ in grids), max(columns for _, columns in grids)
 
 
 def _initial(netlist: Netlist, canvas: Canvas) -> Placement:
-    """Ports around the edges, hard macros in rows in file order, soft macros on a lattice in file order."""
+    """Places ports around the edges, hard macros in rows in file order, and soft macros on a lattice in file order."""
     x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
     for number, port in enumerate(netlist.ports):
         at = (number + 0.5) / len(netlist.ports) * 2 * (canvas.width + canvas.height)

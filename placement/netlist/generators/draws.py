@@ -4,8 +4,6 @@ They use only `random.Random.random`, whose sequence Python guarantees for a see
 `choices`) and NumPy's generators may change.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -14,13 +12,13 @@ T = TypeVar("T")
 
 
 class Draws:
-    """Draws from a source, which is consumed."""
+    """Draws from a random source, which is consumed."""
 
     def __init__(self, source: random.Random) -> None:
         self._uniform = source.random
 
     def uniform(self) -> float:
-        """In [0, 1)."""
+        """A number in [0, 1)."""
         return self._uniform()
 
     def below(self, count: int) -> int:

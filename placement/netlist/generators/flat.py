@@ -1,9 +1,8 @@
-"""Synthetic flat designs: standard cells with Rent-like locality, macros in banks, ports on the edge; rows and layers.
+"""Generates synthetic flat designs: standard cells with Rent-like locality, macros in banks, ports on the edge; rows
+and layers.
 
 Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -18,13 +17,12 @@ from placement.netlist.floorplan import Floorplan, Rows, spread_on_edges
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import LayerDirection, RoutingLayer, Technology
 
-ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19
-"""µm, of NanGate45."""
+ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19  # row height and site width of NanGate45, in µm
 # µm between tracks of metal1 to metal10 in NanGate45's LEF; metal1 is horizontal, the directions alternate.
 _PITCHES = (0.14, 0.19, 0.14, 0.28, 0.28, 0.28, 0.8, 0.8, 1.6, 1.6)
-_WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # of cells, multiples of NanGate45's 0.19 µm
+_WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # widths of cells, multiples of NanGate45's 0.19 µm
 _WIDTH_SHARES = (0.2, 0.25, 0.2, 0.1, 0.08, 0.07, 0.1)
-# Share of nets with 2, 3, … pins; as in the flat Ariane.
+# Fractions of nets with 2, 3, … pins, as in the flat Ariane.
 _DEGREES = (0.55, 0.295, 0.076, 0.024, 0.014, 0.008, 0.008, 0.008, 0.008, 0.009)
 _RANGES = {
     **{"cells": (16, math.inf), "macros": (0, math.inf), "ports": (1, math.inf), "macro_pins": (2, math.inf)},
@@ -36,33 +34,20 @@ _RANGES = {
 
 @dataclasses.dataclass(frozen=True)
 class FlatOptions:
-    """The properties of a flat design.
+    """The properties of a flat design."""
 
-    Attributes:
-        cells, macros, ports: their numbers.
-        macro_pins: of each macro, half of them outputs.
-        bank: macros of one shape that are connected to the same cells, as the memories of one cache are.
-        bank_cells: share of the cells that banks are connected to; the others have no macro near them.
-        size_spread: area of the largest macro over that of the smallest.
-        macro_aspect: the largest ratio of a macro's sides.
-        core_aspect: height of the core over its width.
-        macro_utilization: share of the core that macros cover.
-        cell_utilization: share of the remaining area that cells cover.
-        rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows.
-    """
-
-    cells: int = 2000
+    cells: int = 2000  # cells, macros, ports: their numbers
     macros: int = 8
     ports: int = 40
-    macro_pins: int = 40
-    bank: int = 1
-    bank_cells: float = 1.0
-    size_spread: float = 1.0
-    macro_aspect: float = 1.0
-    core_aspect: float = 1.0
-    macro_utilization: float = 0.4
-    cell_utilization: float = 0.4
-    rent_exponent: float = 0.65
+    macro_pins: int = 40  # number of pins of each macro, half of them outputs
+    bank: int = 1  # macros of one shape that are connected to the same cells, like the memories of one cache
+    bank_cells: float = 1.0  # fraction of the cells that banks are connected to; the others have no macro near them
+    size_spread: float = 1.0  # area of the largest macro over that of the smallest
+    macro_aspect: float = 1.0  # maximum ratio of a macro's sides
+    core_aspect: float = 1.0  # height of the core over its width
+    macro_utilization: float = 0.4  # fraction of the core that macros cover
+    cell_utilization: float = 0.4  # fraction of the remaining area that cells cover
+    rent_exponent: float = 0.65  # p of Rent's rule T = t·Bᵖ, which sets the nets' locality
 
     def __post_init__(self) -> None:
         for field, (low, high) in _RANGES.items():
@@ -114,12 +99,11 @@ class FlatDraft(NamedTuple):
 
 
 def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraft:
-    """A design drawn with `seed`.
+    """Generates a design with `seed`.
 
     Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
     P(level ≥ l) = 2^(−(1−p)·l), so that about Bᵖ nets leave a subtree of B leaves. Macros are placed on a grid of
-    slots, those nearest to the edge first, or in rows if they differ; a bank of them is connected to one range of the
-    leaves.
+    slots, nearest to the edge first, or in rows if they differ; a bank of them is connected to one range of the leaves.
 
     Raises:
         DesignError: the macros do not fit.
@@ -136,7 +120,7 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
         macro_x, macro_y = _on_slots(options, sides[0], core_width)
     else:
         macro_x, macro_y = _in_rows(options, macro_width, macro_height, core_width, core_height)
-    # Swapped: anticlockwise from the lower left corner.
+    # The terms are swapped to run anticlockwise from the lower left corner.
     port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, core_height, core_width), options.ports).T
     counts = (options.macros, options.ports, options.cells)
     node_width = np.concatenate([macro_width, np.zeros(options.ports), width])
@@ -173,7 +157,7 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
 
 
 def _macro_sizes(options: FlatOptions, side: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Widths and heights, float64 [H] each, of macros that cover their share of `side`² µm²; equal within a bank."""
+    """Widths and heights, float64 [H] each, of macros that cover their fraction of `side`² µm²; equal within a bank."""
     banks = -(-options.macros // options.bank)
     area, aspect = np.ones(banks), np.ones(banks)
     if options.size_spread > 1:
@@ -187,7 +171,7 @@ def _macro_sizes(options: FlatOptions, side: float, rng: np.random.Generator) ->
 
 
 def _on_slots(options: FlatOptions, macro: float, side: float) -> tuple[np.ndarray, np.ndarray]:
-    """Squares of `macro` µm on a grid of slots, those nearest to the edge first."""
+    """Places squares of `macro` µm on a grid of slots, nearest to the edge first."""
     slots = int(np.ceil(np.sqrt(options.macros)))
     if macro > side / slots:
         raise DesignError(f"{options.macros} square macros do not fit at a utilization of {options.macro_utilization}")
@@ -201,7 +185,7 @@ def _on_slots(options: FlatOptions, macro: float, side: float) -> tuple[np.ndarr
 def _in_rows(
     options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray, width: float, height: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The highest first, each row as full as possible, the rows evenly apart."""
+    """Places macros in evenly spaced rows, each as full as possible, highest macros first."""
     x, y = np.zeros(options.macros), np.zeros(options.macros)
     rows: list[list[int]] = []
     left = 0.0
@@ -273,7 +257,7 @@ def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def flat_on_floorplan(name: str, options: FlatOptions | None = None, *, seed: int = 0) -> FlatDesign:
-    """A design of `flat_draft` on rows and layers of NanGate45; its macros may move, its ports may not."""
+    """Puts a design of `flat_draft` on rows and layers of NanGate45; its macros may move, its ports may not."""
     draft = flat_draft(options, seed=seed)
     rows = math.ceil(draft.height / ROW_HEIGHT)
     core = Rectangle(0.0, 0.0, math.ceil(draft.width / SITE_WIDTH) * SITE_WIDTH, rows * ROW_HEIGHT)

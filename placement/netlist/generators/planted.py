@@ -1,10 +1,8 @@
-"""Designs whose best wirelength is known by construction.
+"""Generates designs whose best wirelength is known by construction.
 
 The construction is that of the PEKO suite (Chang, Cong, Romesis, Xie: "Optimality and scalability study of existing
 placement algorithms", 2003), here for macros, with ports, and proven for any placement without overlaps.
 """
-
-from __future__ import annotations
 
 import random
 from typing import NamedTuple
@@ -16,45 +14,38 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placemen
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
 
-MACRO_SIDE = 60.0
-"""Side of every macro and every gcell, µm."""
+MACRO_SIDE = 60.0  # side of every macro and every gcell, in µm
 _ROUTES = (1.0, 1.0, 0.5, 0.5)
-"""Routing tracks per µm, across and up, and those that a macro blocks: so few that congestion matters at this size."""
+"""Routing tracks per µm, across and up, and those that a macro blocks; so few that congestion matters at this size."""
 
 
 class Planted(NamedTuple):
-    """A design with its solution.
+    """A design with its solution."""
 
-    Attributes:
-        design: the problem; its initial placement differs from the optimum.
-        optimum: a placement of least wirelength, all macros at gcell centres.
-        wirelength: its weighted half-perimeter wirelength, µm; no placement without overlaps has less.
-    """
-
-    design: Design
-    optimum: Placement
-    wirelength: float
+    design: Design  # the problem; its initial placement differs from the optimum
+    optimum: Placement  # a placement of minimum wirelength, with all macros at gcell centres
+    wirelength: float  # its weighted half-perimeter wirelength, µm; no placement without overlaps has less
 
 
 def planted(
     *, seed: int, block_columns: int = 5, block_rows: int = 4, columns: int = 8, rows: int = 8,
     multi_pin_nets: int = 30, name: str = "planted",
 ) -> Planted:  # fmt: skip
-    """A design of `block_columns` · `block_rows` square macros on a grid of gcells of their size.
+    """Generates a design of `block_columns` · `block_rows` square macros on a grid of gcells of their size.
 
-    In the planted placement the macros fill a block of the grid at its left edge. The nets are: one of two pins
-    between any two neighbours; `multi_pin_nets` of three to nine macros within a window of the block as small as
-    their number allows; and one from a port on the left edge to each macro of the block's first column, at its
-    height. All pins of macros are at their centres, so orientations do not matter.
+    In the planted placement the macros fill a block of the grid at its left edge. The nets are: one of two pins between
+    any two neighbours; `multi_pin_nets` of three to nine macros within a window of the block as small as their number
+    allows; and one from a port on the left edge to each macro of the block's first column, at its height. All pins of
+    macros are at their centres, so orientations do not matter.
 
-    **Why no placement is shorter.** Let a net join k macros of side s that do not overlap, and let its bounding box
-    be X × Y, its lower left corner the origin. Two centres with the same ⌊x/s⌋ and ⌊y/s⌋ would be less than s
-    apart in x and in y, hence overlap; so k ≤ (⌊X/s⌋ + 1)(⌊Y/s⌋ + 1), and X + Y ≥ `least_span(k)` · s, the least
-    a − 1 + b − 1 with a·b ≥ k. A macro inside the canvas has its centre at least s/2 from the left edge, where the
-    ports are. Each net of the planted placement has exactly the length of its bound, so their sum is least.
+    **Why no placement is shorter.** Let a net join k macros of side s that do not overlap, and let its bounding box be
+    X × Y, its lower left corner the origin. Two centres with the same ⌊x/s⌋ and ⌊y/s⌋ would be less than s apart in x
+    and in y, hence overlap; so k ≤ (⌊X/s⌋ + 1)(⌊Y/s⌋ + 1), and X + Y ≥ `least_span(k)` · s, the least a − 1 + b − 1
+    with a·b ≥ k. A macro inside the canvas has its centre at least s/2 from the left edge, where the ports are. Each
+    net of the planted placement has exactly the length of its bound, so their sum is minimal.
 
     Args:
-        seed: of all choices; equal arguments give equal designs, bit by bit.
+        seed: seed of all choices; equal arguments give bit-identical designs.
         block_columns: macros across in the planted placement.
         block_rows: macros up in the planted placement.
         columns: gcells across the canvas.
@@ -99,7 +90,7 @@ def planted(
 
 
 def least_span(count: int) -> int:
-    """The least (a − 1) + (b − 1) with a·b ≥ count: the least span of `count` macros, in macro sides."""
+    """Minimum (a − 1) + (b − 1) with a·b ≥ count, which is the minimum span of `count` macros, in macro sides."""
     return min(a - 1 + -(-count // a) - 1 for a in range(1, count + 1))
 
 
@@ -127,7 +118,7 @@ def _windows(draws: Draws, block_columns: int, block_rows: int, multi_pin_nets: 
 
 
 def _placed(netlist: Netlist, cells: np.ndarray, first_row: int) -> Placement:
-    """Macros on the centres of gcells `cells` (int [T, 2], column and row), ports on the left edge."""
+    """Places macros on the centres of gcells `cells` (int [T, 2], column and row), and ports on the left edge."""
     x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
     y[netlist.ports] = (first_row + np.arange(len(netlist.ports)) + 0.5) * MACRO_SIDE
     x[netlist.hard] = (cells[:, 0] + 0.5) * MACRO_SIDE

@@ -1,6 +1,4 @@
-"""The designs in `netlists/`, each with its generator, and how generated designs are saved."""
-
-from __future__ import annotations
+"""The designs in `netlists/`, each with its generator, and the writer of generated designs."""
 
 import dataclasses
 import os
@@ -45,6 +43,6 @@ def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
 
 
 def _ports_only(design: Design) -> Placement:
-    """The initial placement without its macros, whose places are in the `.plc` file."""
+    """The initial placement without its macros, whose positions are in the `.plc` file."""
     initial = design.initial
     return dataclasses.replace(initial, placed=initial.placed & initial.fixed)

@@ -1,7 +1,5 @@
 """Clustered designs of random sizes, by number: a distribution to train on, and others to validate and test on."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import random
@@ -27,13 +25,13 @@ class SyntheticDesigns:
     Design n depends on the seed, the split and n alone, on every machine. No design is in two splits.
 
     Attributes:
-        macros: least and greatest number of hard macros.
-        seed: of all designs.
+        macros: minimum and maximum number of hard macros.
+        seed: seed of all designs.
         split: train, validation or test.
-        count: how many different designs there are; None: endless.
+        count: number of different designs; None: endless.
         episodes_per_design: episodes that an environment of a pool plays with a design before it gets another.
-        soft_macros, ports: least and greatest number of them for each hard macro; at least 16 soft macros.
-        rent_exponent: least and greatest exponent of Rent's rule.
+        soft_macros, ports: minimum and maximum number for each hard macro; at least 16 soft macros.
+        rent_exponent: minimum and maximum exponent of Rent's rule.
 
     Example:
         >>> with placement.make_pool(placement.SyntheticDesigns(macros=(6, 12)), num_envs=4) as pool:
@@ -45,7 +43,7 @@ class SyntheticDesigns:
         ('validation_0_0', 'validation_0_1')
 
     Raises:
-        ValueError: a range is empty or below 1, or `split`, `count` or `episodes_per_design` is none.
+        ValueError: a range is empty or below 1, or `split`, `count` or `episodes_per_design` is invalid.
     """
 
     macros: tuple[int, int] = (20, 60)
@@ -72,13 +70,13 @@ class SyntheticDesigns:
             raise ValueError(f"episodes_per_design={self.episodes_per_design}: must be at least 1")
 
     def __getitem__(self, number: int) -> Design:
-        """Design `number`; IndexError where there is none."""
+        """Returns design `number`; raises IndexError if there is none."""
         if not 0 <= number < (self.count or ENDLESS):
             raise IndexError(f"design {number}: must be in [0, {self.count or ENDLESS})")
         for attempt in range(_MOST_ATTEMPTS):
             try:
                 return self._drawn(number, attempt)
-            except DesignError as error:  # rare: the macros do not fit in rows
+            except DesignError as error:  # This is rare: the macros do not fit in rows.
                 reason = error
         raise DesignError(f"{self}: design {number} was drawn {_MOST_ATTEMPTS} times without success: {reason}")
 

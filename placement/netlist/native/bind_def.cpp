@@ -7,7 +7,7 @@ namespace {
 
 std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
 
-// Names as one writes them outside of DEF: `\` before a character dropped, the file's divider written `/`.
+// Names as written outside of DEF: without the `\` before a character, with the file's divider replaced by `/`.
 nb::list plain_names(std::string_view text, const Names& names, const nb::list& written, char divider) {
   nb::list list;
   std::string plain;

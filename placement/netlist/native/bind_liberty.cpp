@@ -1,4 +1,4 @@
-// The timing of a Liberty library as columns.
+// Timing of a Liberty library as columns.
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"

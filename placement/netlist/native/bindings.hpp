@@ -1,4 +1,4 @@
-// Handing columns to Python: arrays that own their memory, and lists of strings.
+// Conversion of columns to Python: arrays that own their memory, and lists of strings.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@ namespace netlist_text {
 
 namespace nb = nanobind;
 
-// A NumPy array that takes over the vector's memory.
+// A NumPy array that takes ownership of the vector's memory.
 template <typename T>
 nb::object array(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));
@@ -22,7 +22,7 @@ nb::object array(std::vector<T>&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-// One string; throws ParseError with the line where the bytes are no UTF-8.
+// One string; throws ParseError with the line if the bytes are not UTF-8.
 inline nb::object string(std::string_view text, std::string_view word) {
   PyObject* made = PyUnicode_DecodeUTF8(word.data(), static_cast<Py_ssize_t>(word.size()), nullptr);
   if (made == nullptr) {
@@ -40,7 +40,7 @@ inline nb::list strings(std::string_view text, const std::vector<std::string_vie
   return list;
 }
 
-// The findings as a list of (what, how many, [(line, about)]).
+// The findings as a list of (what, count, [(line, about)]).
 inline nb::list findings(std::string_view text, const std::vector<Findings>& all) {
   nb::list list;
   for (const Findings& kind : all) {

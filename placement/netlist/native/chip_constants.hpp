@@ -1,4 +1,4 @@
-// Constants that the chip cost (engine) and the full evaluation (Python) share.
+// Constants shared by the chip cost (engine) and the full evaluation (Python).
 #pragma once
 
 namespace placement {

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 5> kDirections = {"", "INPUT", "OUTPUT", 
 constexpr std::array<std::string_view, 9> kUses = {"",       "SIGNAL", "POWER", "GROUND", "CLOCK",
                                                    "TIEOFF", "ANALOG", "SCAN",  "RESET"};
 
-// The place of a word in a list; 0 where it is not in it.
+// Index of a word in a list; 0 if it is not in the list.
 template <std::size_t N>
 std::int8_t code(const std::array<std::string_view, N>& words, std::string_view word) {
   const auto* const found = std::find(words.begin(), words.end(), word);
@@ -25,7 +25,7 @@ std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value
 
 bool is_supply(std::int8_t use) { return use == code(kUses, "POWER") || use == code(kUses, "GROUND"); }
 
-// The pin that a further place belongs to: NAME[3] for NAME.extra2[3]; empty where the name is none of a further place.
+// The pin that owns an additional location: NAME[3] for NAME.extra2[3]; empty if the name is not that of one.
 std::string owner_of(std::string_view name) {
   const std::size_t at = name.find(".extra");
   if (at == name.npos) return {};
@@ -69,7 +69,7 @@ void DefReader::component() {
         if (all.halo.back() < 0) throw lexer_.error("a halo must be 0 or wider");
       }
     } else if (option == "REGION") {
-      const bool has_points = lexer_.peek() == "(";  // as DEF 5.4 and older have it
+      const bool has_points = lexer_.peek() == "(";  // as in DEF 5.4 and older
       const std::string_view region = has_points ? all.name.back() : lexer_.name("the region");
       if (has_points) region_boxes(region);
       all.region_component.push_back(index);
@@ -118,7 +118,7 @@ void DefReader::pin() {
       site = found;
     }
   }
-  // A further place of a pin is no pin of its own.
+  // An additional location of a pin is not a pin.
   std::int32_t index = narrow(static_cast<std::int64_t>(all.name.size()));
   if (const std::string owner = owner_of(name); !owner.empty() && pin_of_.count(owner)) index = pin_of_.at(owner);
   const bool is_new = pin_of_.try_emplace(name, index).second;
@@ -145,7 +145,7 @@ void DefReader::pin() {
   all.special.push_back(is_special);
 }
 
-// A pin that only NETS names, as OpenROAD adds it.
+// A pin that occurs only in NETS, as written by OpenROAD.
 std::int32_t DefReader::undeclared_pin(std::string_view name, std::size_t begin) {
   DefPins& all = out_.pins;
   undeclared_.add(static_cast<std::int64_t>(begin), name);
@@ -269,7 +269,7 @@ void DefReader::connect(std::int32_t net, const End& end) {
     pin = declared_as(pin_of_, plain_pin_, end, end.pin);
     if (pin < 0) pin = undeclared_pin(end.pin, end.begin);
     is_connected_.resize(out_.pins.name.size());
-    if (is_connected_[pin] && owner_of(end.pin).size()) return;  // a further place of a pin that is on the net
+    if (is_connected_[pin] && owner_of(end.pin).size()) return;  // another location of a pin that is already on the net
     is_connected_[pin] = 1;
   } else if (component = declared_as(component_of_, plain_component_, end, end.owner); component >= 0) {
     pin = all.pins.intern(end.pin);
@@ -283,7 +283,7 @@ void DefReader::connect(std::int32_t net, const End& end) {
   net_of_connection_.push_back(net);
 }
 
-// Joins pins that no net names to the nets that they name, and sorts the connections by net.
+// Connects pins that no net names to the nets that they name, and sorts the connections by net.
 void DefReader::finish_nets() {
   DefNets& all = out_.nets;
   const DefPins& pins = out_.pins;

@@ -16,7 +16,7 @@ using Numbers = std::vector<std::int32_t>;
 using Codes = std::vector<std::int8_t>;
 using Offsets = std::vector<std::int64_t>;
 
-// Words that return often (masters, pins of masters, layers), each kept once.
+// Recurring words (masters, pins of masters, layers), each stored once.
 struct Words {
   Names names;
   std::unordered_map<std::string_view, std::int32_t> index;
@@ -47,7 +47,7 @@ struct DefRows {
 struct DefTracks {
   Words layers;
   Numbers layer, start, count, step;
-  Codes is_x;  // 1: lines at x positions, running up; 0: at y positions, running across
+  Codes is_x;  // 1: lines at x positions, vertical; 0: at y positions, horizontal
 };
 
 struct DefComponents {
@@ -55,8 +55,8 @@ struct DefComponents {
   Words masters;
   Numbers master, x, y;
   Codes status, orientation;
-  Offsets begin, end;       // from the `-` to the `;`, both included
-  Numbers halo_component;   // components that have a halo
+  Offsets begin, end;       // from the `-` to the `;`, inclusive
+  Numbers halo_component;   // components with a halo
   Numbers halo;             // left, bottom, right, top of each
   Numbers region_component;  // components with a region of their own, and its name
   Words regions;
@@ -67,7 +67,7 @@ struct DefPins {
   Names name;
   Words nets, layers;
   Numbers net, layer, x, y;                // net and layer: -1: none
-  Numbers box;                             // left, bottom, right, top of the shapes, about (x, y), in orientation N
+  Numbers box;                             // left, bottom, right, top of the shapes, relative to (x, y), unturned
   Codes status, orientation, direction, use, special;
   Offsets begin;
 };
@@ -77,7 +77,7 @@ struct DefBlockages {
   Numbers layer;                 // -1: a placement blockage
   Numbers component;             // -1: none
   Codes is_soft, is_pushdown;
-  std::vector<double> partial;   // largest density in per cent; NaN: none
+  std::vector<double> partial;   // maximum density in per cent; NaN: none
   Numbers start = {0};           // blockage b has polygons [start[b], start[b+1])
   Numbers polygon_start = {0};   // polygon p has points [polygon_start[p], polygon_start[p+1])
   Numbers points;                // x, y; a rectangle is two points
@@ -92,7 +92,7 @@ struct DefRegions {
 };
 
 struct DefGroups {
-  Names name, region;  // region: empty where there is none
+  Names name, region;  // region: empty if there is none
   Numbers start = {0};
   Names patterns;
   Offsets begin;
@@ -102,7 +102,7 @@ struct DefNets {
   Names name;
   Numbers start = {0};  // net n has connections [start[n], start[n+1])
   Numbers component;  // of each connection; -1: a pin of the design
-  Numbers pin;        // index in `pins`, or in DefPins where component is -1
+  Numbers pin;        // index in `pins`, or in DefPins if component is -1
   Words pins;
   Codes use;
   std::vector<double> weight;
@@ -112,7 +112,7 @@ struct DefNets {
 // Straight segments of supply nets with SHAPE STRIPE, each once.
 struct DefStraps {
   Words layers;
-  Numbers net, layer, width, at, low, high;  // net: a number of its own; at: across its direction; low, high: along it
+  Numbers net, layer, width, at, low, high;  // net: number within the straps; at: across; low, high: along
   Codes is_vertical;
 };
 
@@ -130,7 +130,7 @@ struct DefContents {
   std::vector<Findings> findings;
 };
 
-// Reads a whole file; throws ParseError where it is cut or is no DEF. `text` must outlive the result.
+// Reads a whole file; throws ParseError if it is truncated or not DEF. `text` must outlive the result.
 DefContents read_def(std::string_view text);
 
 }  // namespace netlist_text

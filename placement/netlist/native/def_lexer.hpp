@@ -17,7 +17,7 @@ class DefLexer {
  public:
   explicit DefLexer(std::string_view text) : text_(text) {}
 
-  // The next token; empty at the end of the text. `offset()` is then where it began.
+  // The next token; empty at the end of the text. `offset()` is then its start.
   std::string_view next() {
     skip_space();
     begin_ = at_;
@@ -27,7 +27,7 @@ class DefLexer {
     return text_.substr(begin_, at_ - begin_);
   }
 
-  // The next token, which must be there.
+  // The next token, which must exist.
   std::string_view need(const char* what) {
     const std::string_view token = next();
     if (token.empty()) throw error("the file ends where " + std::string(what) + " must follow; it seems to be cut");
@@ -48,10 +48,10 @@ class DefLexer {
     return token;
   }
 
-  // A word of the language, in capitals, however the file writes it.
+  // A keyword in capitals, regardless of its case in the file.
   std::string_view keyword(const char* what) { return capitals(name(what)); }
 
-  // The token in capitals; it stays valid as long as the lexer.
+  // The token in capitals; valid for the lifetime of the lexer.
   std::string_view capitals(std::string_view token) {
     if (std::none_of(token.begin(), token.end(), is_small)) return token;
     std::string made(token);
@@ -59,7 +59,7 @@ class DefLexer {
     return *capitals_.insert(std::move(made)).first;
   }
 
-  // Whether a token is a word of the language, which is given in capitals.
+  // Whether a token is the keyword `word`, which is in capitals.
   static bool same(std::string_view token, std::string_view word) {
     return token.size() == word.size() &&
            std::equal(token.begin(), token.end(), word.begin(), [](char a, char b) { return capital(a) == b; });
@@ -95,7 +95,7 @@ class DefLexer {
     }
   }
 
-  // The token after this one, left where it is.
+  // The token after this one, without consuming it.
   std::string_view peek() {
     const std::size_t at = at_, begin = begin_;
     const std::string_view token = next();

@@ -8,7 +8,7 @@ namespace netlist_text {
 namespace {
 
 constexpr std::array<std::string_view, 8> kOrientations = {"N", "FN", "S", "FS", "E", "FE", "W", "FW"};
-// Of the wires' shapes and of properties: every flow writes them, and no place depends on them.
+// Sections of the wires' shapes and of properties, which every flow writes and no placement depends on.
 constexpr std::array<std::string_view, 8> kWireSections = {
     "PROPERTYDEFINITIONS", "VIAS", "STYLES", "NONDEFAULTRULES", "PINPROPERTIES", "SLOTS", "FILLS", "VIARULES"};
 constexpr std::array<std::string_view, 10> kForeignSections = {
@@ -133,7 +133,7 @@ void DefReader::skip_extension() {
   }
 }
 
-// A statement of another tool or version, up to its `;`, and the entries of a section of such a name.
+// Skips a statement of another tool or version, up to its `;`, or the entries of a section of that name.
 void DefReader::skip_unknown(std::string_view keyword) {
   const std::string_view written = lexer_.text().substr(lexer_.offset(), keyword.size());
   const bool is_def = !out_.header.version.empty() || !out_.header.design.empty() || out_.header.units > 0;
@@ -181,7 +181,7 @@ void DefReader::row() {
     }
   }
   if (token != ";" && token != "+") throw lexer_.error("expected ';' after the row, found '" + shown(token) + "'");
-  // One statement may be several rows above each other.
+  // One statement may define several rows above each other.
   const bool is_array = repeat[0] > 1 && repeat[1] > 1;
   if (is_array && (repeat[3] == 0 || repeat[1] > kMostRows)) {
     throw lexer_.error("rows above each other need a STEP above 0 and must be at most " + std::to_string(kMostRows));
@@ -280,7 +280,7 @@ void DefReader::region() {
   }
 }
 
-// A region whose boxes follow.
+// Reads the boxes of a region.
 void DefReader::region_boxes(std::string_view name) {
   DefRegions& regions = out_.regions;
   regions.name.push_back(name);
@@ -304,7 +304,7 @@ void DefReader::group() {
     if (token == "+") {
       in_options = true;
       if (lexer_.keyword("an option") != "REGION") continue;
-      const bool has_points = lexer_.peek() == "(";  // as DEF 5.4 and older have it
+      const bool has_points = lexer_.peek() == "(";  // as in DEF 5.4 and older
       groups.region.back() = has_points ? groups.name.back() : lexer_.name("the region");
       if (has_points) region_boxes(groups.name.back());
     } else if (!in_options) {
@@ -351,7 +351,7 @@ std::int8_t DefReader::orientation() {
   return static_cast<std::int8_t>(found - kOrientations.begin());
 }
 
-// N where none is given.
+// Returns N if no orientation is given.
 std::int8_t DefReader::optional_orientation() {
   const std::string_view token = lexer_.peek();
   return token == "+" || token == ";" ? std::int8_t{0} : orientation();
@@ -360,7 +360,7 @@ std::int8_t DefReader::optional_orientation() {
 bool DefReader::placing(std::string_view keyword, Site& site) {
   if (keyword == "UNPLACED") {
     site = {Status::kUnplaced, {}, 0};
-    if (lexer_.peek() == "(") {  // a place that does not count
+    if (lexer_.peek() == "(") {  // an ignored location
       lexer_.next();
       point();
       optional_orientation();

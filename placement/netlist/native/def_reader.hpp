@@ -22,13 +22,13 @@ class DefReader {
   struct Point {
     std::int64_t x = 0, y = 0;
   };
-  struct Site {  // where a component or pin is located
+  struct Site {  // location of a component or pin
     Status status = Status::kNone;
     Point at;
     std::int8_t orientation = 0;
   };
 
-  struct End {  // of a net: a pin of a component, or of PIN, which is the design
+  struct End {  // end of a net: a pin of a component, or of PIN, which is the design
     std::string_view owner, pin;
     std::size_t begin = 0;
   };
@@ -57,14 +57,14 @@ class DefReader {
   std::int32_t new_net(std::string_view name, std::size_t begin, bool is_special);
   End connection();
   void connect(std::int32_t net, const End& end);
-  // What is declared as a name, or else the only one that differs from it in escapes; −1: none.
+  // The index of a declared name, else of the only one that differs from it in escapes; −1: none.
   using Declared = std::unordered_map<std::string_view, std::int32_t>;
   std::int32_t declared_as(const Declared& declared, std::unordered_map<std::string, std::int32_t>& plain, const End& end,
                            std::string_view name);
   void add_straps();
   void finish_nets();
 
-  // What they share
+  // Shared by both files.
   template <typename Entry>
   void section(std::string_view keyword, Entry entry);
   Point point();                 // after its opening bracket
@@ -77,16 +77,16 @@ class DefReader {
   DefLexer lexer_;
   DefContents out_;
   std::unordered_map<std::string_view, std::int32_t> component_of_, pin_of_, net_of_;
-  std::unordered_map<std::string, std::int32_t> plain_component_, plain_pin_;  // by names without escapes; −2: of several
-  std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are left out
-  std::vector<End> ends_;  // of the net that is read
-  StrapFinder straps_;     // the same
+  std::unordered_map<std::string, std::int32_t> plain_component_, plain_pin_;  // unescaped; −2: ambiguous
+  std::unordered_set<std::string_view> supplies_;  // special nets of power and ground, which are omitted
+  std::vector<End> ends_;  // of the current net
+  StrapFinder straps_;     // of the current net
   Numbers net_of_connection_;
   Codes is_special_;    // of each net
   Codes is_connected_;  // of each pin
   Findings duplicate_components_{"duplicate component names"},
       dangling_{"connections to components that do not exist"};
-  // Harmless: DefFile.notices has them.
+  // Harmless; reported in DefFile.notices.
   Findings duplicate_nets_{"nets with the name of another one: each is a net of its own"}, duplicate_pins_{"duplicate pin names: the first one counts"},
       miscounted_{"sections with another number of entries than declared: all are read"},
       shapeless_{"blockages without a shape: nothing is kept free"},

@@ -18,8 +18,8 @@ struct Strap {
   std::array<std::int64_t, 2> from, to;
 };
 
-// Takes the tokens of a special net behind its connections, one after the other, and finds its straps. Of any order of
-// tokens: what it does not know is no strap.
+// Receives the tokens of a special net after its connections, one after the other, and finds its straps. Accepts tokens
+// in any order and ignores unknown ones.
 class StrapFinder {
  public:
   void begin() {

@@ -8,7 +8,7 @@ namespace netlist_text {
 
 namespace {
 
-// A gcell touched by less than this share of its width counts as free.
+// A gcell covered by less than this share of its width counts as free.
 constexpr double kTouch = 1e-5;
 
 struct Box {
@@ -63,7 +63,7 @@ class Packing {
     return std::clamp(static_cast<std::int32_t>(std::floor(at)), 0, count - 1);
   }
 
-  // Marks where a macro of a new size may be placed.
+  // Marks the legal gcells of a macro of a new size.
   void begin_size(double width, double height) {
     std::fill(is_free_.begin(), is_free_.end(), char{0});
     next_ = 0;

@@ -12,7 +12,7 @@
 namespace netlist_text::liberty {
 namespace {
 
-constexpr std::int64_t kMostBits = 100'000;  // of a bus
+constexpr std::int64_t kMostBits = 100'000;  // per bus
 constexpr std::array<std::string_view, 2> kDelay = {"cell_rise", "cell_fall"};
 constexpr std::array<std::string_view, 2> kSlew = {"rise_transition", "fall_transition"};
 constexpr std::array<std::string_view, 2> kLimit = {"rise_constraint", "fall_constraint"};
@@ -132,7 +132,7 @@ class LibraryReader {
     arcs_.clear();
     bits_of_.clear();
     const bool is_latch = group.group("latch") != nullptr || group.group("latch_bank") != nullptr;
-    // Pins first: arcs may come from those that follow.
+    // Pins first, because arcs may come from pins that follow.
     for (const Group& child : group.groups) {
       if (child.type == "pin") {
         for (const std::string_view name : child.arguments) add_pin(child, child, std::string(name));
@@ -173,7 +173,7 @@ class LibraryReader {
     }
   }
 
-  // `around` gives what the pin's own group does not.
+  // `around` supplies what the pin's own group does not define.
   std::int32_t add_pin(const Group& group, const Group& around, std::string name) {
     const auto pin = static_cast<std::int32_t>(out_.pins.size());
     pin_of_[name] = pin;
@@ -242,7 +242,7 @@ class LibraryReader {
     }
   }
 
-  // The arc from a pin, or from each bit of a bus: bit to bit where there are as many, all to all otherwise.
+  // Adds the arc from a pin, or from each bit of a bus: bit to bit if the numbers are equal, else all to all.
   void connect(const Group& group, const std::string& related, const std::vector<std::int32_t>& to, Arc arc) {
     const auto bus = bits_of_.find(related);
     const auto pin = pin_of_.find(related);
@@ -261,7 +261,8 @@ class LibraryReader {
     }
   }
 
-  // Into the arc of the same pins, kind and sense, if its tables have the same axes: the slower number of each.
+  // Merges an arc into that of the same pins, kind and sense, if its tables have the same axes: the slower number of
+  // each.
   void merge(const Arc& arc) {
     const std::array<std::int32_t, 4> key = {arc.from, arc.to, static_cast<std::int32_t>(arc.kind), arc.sense};
     const auto [begin, end] = arcs_.equal_range(key);
@@ -315,7 +316,8 @@ class LibraryReader {
     return variable == "constrained_pin_transition" ? Axis::kLoad : Axis::kNone;  // the second axis of limits
   }
 
-  // False where the group has no such table; rows become slews (of a limit: the clock's), columns loads (the data's).
+  // Returns false if the group has no such table; rows become slews (of a limit: the clock's), columns loads (the
+  // data's).
   bool read_table(const Group& timing, std::string_view name, bool is_check, bool holds_slews, Table& into) {
     const Group* group = timing.group(name);
     if (group == nullptr || group->list("values") == nullptr) return false;

@@ -1,7 +1,7 @@
-// Reads the timing of a Liberty library (NLDM): cells, pins with their capacitance, timing arcs and their tables.
+// Reader of the timing of a Liberty library (NLDM): cells, pins with their capacitance, timing arcs and their tables.
 //
-// Units are converted: times to ps, capacitances to fF, slews to those of the whole swing (0 to 100%), so that libraries
-// with other thresholds fit each other. Arcs of one pair of pins that differ only in their condition (`when`) are one:
+// Units are converted: times to ps, capacitances to fF, slews to the full swing (0 to 100%), so that libraries with
+// other thresholds are comparable. Arcs of one pair of pins that differ only in their condition (`when`) are merged:
 // the slowest at every point of the table.
 #pragma once
 
@@ -45,11 +45,11 @@ struct Library {
   std::vector<float> numbers;
 
   double time_unit = 0, capacitance_unit = 0;  // ps and fF
-  double slew_factor = 1;                      // from the file's slews to those of the whole swing
+  double slew_factor = 1;                      // factor from the file's slews to full-swing slews
   std::vector<Findings> notices;
 };
 
-// Raises ParseError with a line.
+// Throws ParseError with a line.
 Library read_library(std::string_view text);
 
 }  // namespace netlist_text::liberty

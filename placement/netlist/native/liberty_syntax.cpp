@@ -27,7 +27,7 @@ class Reader {
   }
 
  private:
-  // Statements up to the closing brace of `group`.
+  // Reads the statements up to the closing brace of `group`.
   void body(Group& group, int depth) {
     if (depth > kMostNested) throw error("more than 12 groups within each other");
     for (;;) {
@@ -84,7 +84,7 @@ class Reader {
     if (at_ < text_.size() && text_[at_] == '"') {
       const std::string_view value = quoted();
       skip_blanks();
-      // The rest of an expression, such as "a" + "b"; no attribute that is read has one.
+      // Skips the rest of an expression, such as "a" + "b"; no attribute that is read has one.
       while (at_ < text_.size() && text_[at_] != ';' && text_[at_] != '\n' && text_[at_] != '}') ++at_;
       accept(';');
       return value;

@@ -26,7 +26,7 @@ struct Group {
   const Group* group(std::string_view type) const;
 };
 
-// The first group of a text, which must be a library. Groups that do not concern timing are passed over.
+// The first group of a text, which must be a library. Groups unrelated to timing are skipped.
 Group read_group(std::string_view text);
 
 }  // namespace netlist_text::liberty

@@ -10,7 +10,7 @@ using namespace nanobind::literals;
 namespace netlist_text {
 namespace {
 
-// None where the text is not plain.
+// Returns None if the text is not plain.
 nb::object read_protobuf(const nb::bytes& data) {
   const std::string_view text(data.c_str(), data.size());
   ProtobufContents from;

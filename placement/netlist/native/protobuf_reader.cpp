@@ -22,7 +22,7 @@ bool equals_lower(std::string_view word, std::string_view lower) {
   return true;
 }
 
-// The marks and words of the format. Every method returns false for anything else.
+// The marks and words of the format. Every method returns false on anything else.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -58,7 +58,7 @@ class Scanner {
     if (at_ == text_.size()) return false;
     out = text_.substr(begin, at_ - begin);
     ++at_;
-    skip_space();  // another string beside this one would belong to it
+    skip_space();  // an adjacent string would be part of it
     return at_ == text_.size() || (text_[at_] != '"' && text_[at_] != '\'');
   }
 
@@ -220,7 +220,7 @@ class PlainReader {
     out_.begin.push_back(static_cast<std::int64_t>(begin_));
   }
 
-  // Turns names into node indices.
+  // Resolves names to node indices.
   bool resolve() {
     std::unordered_map<std::string_view, std::int32_t> index;
     index.reserve(out_.name.size());

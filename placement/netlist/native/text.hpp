@@ -1,4 +1,4 @@
-// A text in memory that is read token by token; every complaint names its line.
+// A text in memory that is read token by token; every error message names its line.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace netlist_text {
 
-// A complaint about a text: the line that it is about, and what is wrong.
+// An error in a text: its line, and what is wrong.
 class ParseError : public std::runtime_error {
  public:
   ParseError(std::int64_t line, const std::string& message)
       : std::runtime_error(std::to_string(line) + ":" + message) {}
 };
 
-// Complaints of one kind: the first ten, and how many there are.
+// Findings of one kind: the first ten, and their total number.
 struct Findings {
   static constexpr std::size_t kShown = 10;
 
   std::string what;
   std::int64_t count = 0;
-  std::vector<std::pair<std::int64_t, std::string>> first;  // offset in the text, and the name that it is about
+  std::vector<std::pair<std::int64_t, std::string>> first;  // offset in the text, and the name concerned
 
   void add(std::int64_t offset, std::string_view about) {
     ++count;
@@ -31,7 +31,7 @@ struct Findings {
   }
 };
 
-// The part of a token that a message shows: long ones are cut, and bytes that are not printable are replaced.
+// A token as shown in messages: long ones are truncated, and bytes that are not printable are replaced.
 inline std::string shown(std::string_view token) {
   std::string text(token.substr(0, 60));
   for (char& letter : text) {

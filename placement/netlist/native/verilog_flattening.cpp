@@ -11,7 +11,7 @@ constexpr int kMostLevels = 1000;
 constexpr std::int64_t kMostNets = 1'000'000'000;
 constexpr std::int64_t kMostInstances = 100'000'000;
 
-// Sets of bits that are one net; the lowest bit stands for its set.
+// Disjoint sets of bits that are one net; the lowest bit represents its set.
 class Nets {
  public:
   std::int32_t add(std::int64_t count) {
@@ -42,7 +42,7 @@ class Nets {
   std::vector<std::int32_t> parent_;
 };
 
-// Bits 0 and 1 of all nets are the constants; a pin is open where its bit is -1.
+// Bits 0 and 1 of all nets are the constants; bit -1 is an open pin.
 constexpr std::int32_t kConstants = 2;
 
 std::int32_t global(std::int32_t bit, std::int32_t base) {
@@ -154,7 +154,7 @@ class Flattening {
     }
   }
 
-  // The port that a connection names, or the one at its place in the header; nullptr if there is none.
+  // The port that a connection names, or the one at its position in the header; nullptr if there is none.
   const Signal* port_of(const Module& module, const Instance& instance, std::size_t at, const Module& inner) const {
     const std::string_view name = module.connections[at].port;
     if (!name.empty()) {
@@ -235,7 +235,7 @@ class Flattening {
     }
   }
 
-  // The number of a pin's name in `pins`; index -1: it is no bit of a bus.
+  // The index of a pin's name in `pins`; index -1: not a bit of a bus.
   std::int32_t pin_number(const std::string& port, std::int32_t index) {
     std::vector<std::int32_t>& numbers = numbers_of_[port];
     const auto place = static_cast<std::size_t>(index + 1);
@@ -247,7 +247,7 @@ class Flattening {
     return numbers[place];
   }
 
-  // The connections in the order of their nets, ports first; nets in the order of their first bit.
+  // Collects the connections in the order of their nets, ports first; nets are in the order of their first bit.
   void collect() {
     std::vector<Connected> all;
     all.reserve(connected_.size() + port_bit_.size());

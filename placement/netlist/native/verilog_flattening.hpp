@@ -1,4 +1,4 @@
-// Flattens a hierarchy of modules: its leaves as components, the nets between their pins, and the ports of the top.
+// Flattening of a hierarchy of modules: its leaves as components, the nets between their pins, and the top's ports.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ using Leaves = std::unordered_map<std::string_view, LeafPorts>;
 struct FlatNetlist {
   std::string_view top;
   std::vector<std::string> names;      // of components, without backslashes, `/` between levels
-  std::vector<std::int32_t> master;    // of each component, its place in `masters`
+  std::vector<std::int32_t> master;    // index in `masters` of each component
   std::vector<std::string> masters;
-  std::vector<std::int64_t> offset;    // in the text, of each component
+  std::vector<std::int64_t> offset;    // offset in the text of each component
   std::vector<std::string> ports;      // bits of the top's ports: `clk`, `data[3]`
   std::vector<std::int8_t> direction;  // of each port
   // Net n has the connections start[n] to start[n+1]; component -1: `pin` is a port, else an index in `pins`.
   std::vector<std::int32_t> start, component, pin;
   std::vector<std::string> pins;
-  std::int64_t constants = 0, open = 0;  // pins of leaves that are tied to a constant, that nothing is connected to
+  std::int64_t constants = 0, open = 0;  // numbers of leaf pins that are tied to a constant, and that are unconnected
   std::vector<Findings> faults, notices;
 };
 
-// Masters of `leaves` are leaves, also where the text has a module of their name, which then gives the order of their
-// ports. `top` is the module to begin with; "": the only one that no other instantiates. Raises ParseError.
+// Masters in `leaves` are leaves, even if the text has a module of their name, which then defines the order of their
+// ports. `top` is the root module; "": the only one that no other instantiates. Throws ParseError.
 FlatNetlist flatten(std::string_view text, const std::vector<Module>& modules, const Leaves& leaves, std::string_view top);
 
 }  // namespace netlist_text::verilog

@@ -1,4 +1,4 @@
-// Tokens of a structural Verilog file; comments, attributes `(* … *)` and compiler directives are passed over.
+// Tokens of a structural Verilog file; comments, attributes `(* … *)` and compiler directives are skipped.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct VerilogToken {
   enum Kind : std::uint8_t { kEnd, kName, kNumber, kMark };
 
   Kind kind = kEnd;
-  bool is_escaped = false;  // a name that was written with a backslash: no keyword
-  std::string_view text;    // of an escaped name, what follows its backslash; of a mark, one letter
+  bool is_escaped = false;  // a name that was written with a backslash, hence no keyword
+  std::string_view text;    // of an escaped name, the text after its backslash; of a mark, one letter
   std::size_t begin = 0;
 
   bool is(std::string_view word) const { return kind != kEnd && !is_escaped && text == word; }
@@ -24,7 +24,7 @@ class VerilogLexer {
  public:
   explicit VerilogLexer(std::string_view text) : text_(text) { advance(); }
 
-  // The token that is next; its kind is kEnd at the end of the text.
+  // The next token; its kind is kEnd at the end of the text.
   const VerilogToken& peek() const { return token_; }
 
   VerilogToken next() {
@@ -33,7 +33,7 @@ class VerilogLexer {
     return token;
   }
 
-  // Moves past the next token if it is this one.
+  // Consumes the next token if it is `word`.
   bool accept(std::string_view word) {
     if (!token_.is(word)) return false;
     advance();
@@ -51,7 +51,7 @@ class VerilogLexer {
 
   std::int64_t integer(const char* what);
 
-  // Moves behind the next `word`; `what` has begun and must end with it.
+  // Skips past the next `word`; `what` has begun and must end with it.
   void skip_to(std::string_view word, const char* what) {
     const std::size_t begin = token_.begin;
     while (!token_.is(word)) {

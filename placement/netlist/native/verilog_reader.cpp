@@ -8,7 +8,7 @@
 namespace netlist_text::verilog {
 namespace {
 
-constexpr std::int64_t kMostBits = 10'000'000;  // of one module
+constexpr std::int64_t kMostBits = 10'000'000;  // per module
 
 constexpr int kMostNested = 100;
 
@@ -132,7 +132,7 @@ class ModuleReader {
     lexer_.expect(";", "behind a declaration");
   }
 
-  // A signal, or what a second declaration adds to it: `output [3:0] a; wire [3:0] a;`.
+  // Declares a signal, or merges a second declaration: `output [3:0] a; wire [3:0] a;`.
   void declare(const VerilogToken& name, const Range& range, Direction direction) {
     const auto [entry, is_new] = module_.signal_of.try_emplace(name.text, static_cast<std::int32_t>(module_.signals.size()));
     if (!is_new) {
@@ -165,7 +165,7 @@ class ModuleReader {
     assign(target, begin);
   }
 
-  // The right-hand side, which is next; its lowest bits count, and missing ones are 0.
+  // Reads the right-hand side, which is next; its lowest bits count, and missing ones are 0.
   void assign(const std::vector<std::int32_t>& target, std::size_t begin) {
     std::vector<std::int32_t> value;
     expression(value);

@@ -1,8 +1,8 @@
-// Reads structural Verilog, hierarchical or flat, into modules with numbered bits.
+// Reader of structural Verilog, hierarchical or flat, into modules with numbered bits.
 //
-// Of the language: module headers of both styles, declarations of nets and ports, `assign` of nets and constants, and
-// instances with connections by name or by order. Parameters and `specify` blocks are passed over. Anything else
-// (`always`, operators, generate blocks) is an error that names the line: a netlist after synthesis has none of it.
+// Supported are module headers of both styles, declarations of nets and ports, `assign` of nets and constants, and
+// instances with connections by name or by order. Parameters and `specify` blocks are skipped. Anything else (`always`,
+// operators, generate blocks) is an error that names the line: a netlist after synthesis has none of it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace netlist_text::verilog {
 
-// A bit of an expression: the number of a bit of its module, or one of these.
+// A bit of an expression: the index of a bit of its module, or one of these.
 enum Constant : std::int32_t { kZero = -1, kOne = -2, kOpen = -3 };
 
 enum class Direction : std::int8_t { kNone = 0, kInput = 1, kOutput = 2, kInout = 3 };
@@ -63,7 +63,7 @@ struct Module {
   }
 };
 
-// The modules of a text, in its order. `text` must outlive them; raises ParseError with a line.
+// The modules of a text, in its order. `text` must outlive them; throws ParseError with a line.
 std::vector<Module> read_modules(std::string_view text);
 
 }  // namespace netlist_text::verilog

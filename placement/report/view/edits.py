@@ -1,10 +1,8 @@
-"""What a person does with selected macros (rotate, mirror, swap, align, distribute) and with constraints.
+"""Edits of selected macros (rotate, mirror, swap, align, distribute) and of constraints.
 
-Each function makes the placement or the constraints that the session takes as one step.
-Axis legend: K selected macros. Lengths are in µm.
+Each function makes the placement or the constraints that the session applies as one step. Axis legend: K selected
+macros. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -26,7 +24,7 @@ _TURNS = {
     "mirror_y": TURN[Orientation.FS],
 }
 TURNS = tuple(_TURNS)  # quarter turns, a half turn; mirrored left to right (x) or upside down (y)
-_ALIGNMENTS = {  # axis, and which edges, or the middles, come into line
+_ALIGNMENTS = {  # the axis, and the edges (or middles) that are aligned
     "left": (0, "low"),
     "right": (0, "high"),
     "bottom": (1, "low"),
@@ -34,7 +32,7 @@ _ALIGNMENTS = {  # axis, and which edges, or the middles, come into line
     "centre_x": (0, "middle"),
     "centre_y": (1, "middle"),
 }
-_DIGITS = 4  # decimal places of drawn lengths: a tenth of a nanometre
+_DIGITS = 4  # decimal places of drawn lengths, which resolve a tenth of a nanometre
 
 
 def edit(design: Design, placement: Placement, nodes: np.ndarray, what: str, how: str) -> Placement:
@@ -48,7 +46,7 @@ def edit(design: Design, placement: Placement, nodes: np.ndarray, what: str, how
 
 
 def _turn(design: Design, placement: Placement, nodes: np.ndarray, how: str) -> Placement:
-    """Hard macros rotated or mirrored about their own centres."""
+    """Rotates or mirrors hard macros about their own centres."""
     _known(how, _TURNS, "turn")
     soft = nodes[design.netlist.kind[nodes] != NodeKind.HARD]
     if len(soft):
@@ -60,14 +58,14 @@ def _turn(design: Design, placement: Placement, nodes: np.ndarray, how: str) -> 
 
 
 def _swap(design: Design, placement: Placement, nodes: np.ndarray, how: str) -> Placement:
-    """Two macros exchange their positions."""
+    """Exchanges the positions of two macros."""
     if len(nodes) != 2:
         raise DesignError(f"{len(nodes)} macros are selected: only two can be swapped")
     return placement.moved(nodes, placement.x[nodes][::-1], placement.y[nodes][::-1])
 
 
 def _align(design: Design, placement: Placement, nodes: np.ndarray, how: str) -> Placement:
-    """Macros moved so that they share an edge, or a common middle."""
+    """Moves macros so that they share an edge or a common middle."""
     _known(how, _ALIGNMENTS, "align")
     _at_least(nodes, 2, "aligned")
     axis, edge = _ALIGNMENTS[how]
@@ -78,7 +76,7 @@ def _align(design: Design, placement: Placement, nodes: np.ndarray, how: str) ->
 
 
 def _distribute(design: Design, placement: Placement, nodes: np.ndarray, how: str) -> Placement:
-    """Macros moved along an axis so that the gaps between neighbours are equal; the outer ones stay."""
+    """Moves macros along an axis so that the gaps between neighbours are equal; the outer ones stay."""
     _known(how, "xy", "distribute along")
     _at_least(nodes, 3, "distributed")
     axis = "xy".index(how)
@@ -110,7 +108,7 @@ def _at_least(nodes: np.ndarray, count: int, what: str) -> None:
 
 
 def _extent(design: Design, placement: Placement, nodes: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [K] each: the centres and the lengths of macros along an axis, 0 for x and 1 for y."""
+    """Centres and lengths of macros along an axis, 0 for x and 1 for y; float64 [K] each."""
     return (placement.x, placement.y)[axis][nodes], design.netlist.sides(placement.orientation)[axis][nodes]
 
 
@@ -120,11 +118,11 @@ def _moved(placement: Placement, nodes: np.ndarray, axis: int, centres: np.ndarr
 
 
 def constrain(design: Design, request: Mapping[str, Any]) -> tuple[str, Constraints]:
-    """What is done, in words, and the constraints after it; raises DesignError if it cannot be done.
+    """A description of the change, and the constraints after it; raises DesignError if it is impossible.
 
     `request` has `what`, one of `blockage`, `region`, `halo`, `remove_blockage`, `remove_region`, and its arguments:
     `rectangle` [x_low, y_low, x_high, y_high], `nodes`, `name` and `exclusive` of a region, `halo` [x, y] or [left,
-    bottom, right, top], `index` of what is removed.
+    bottom, right, top], and `index` of the removed object.
     """
     what, before = str(request["what"]), design.constraints
     if what == "blockage":
@@ -158,7 +156,7 @@ def _region(design: Design, request: Mapping[str, Any]) -> Region:
 
 
 def _rectangle(design: Design, request: Mapping[str, Any]) -> np.ndarray:
-    """float64 [1, 4]: the part of the drawn rectangle that is on the canvas; raises DesignError if there is none."""
+    """The part of the drawn rectangle that is on the canvas, float64 [1, 4]; raises DesignError if there is none."""
     canvas = design.canvas
     drawn = np.array(request["rectangle"], dtype=np.float64).reshape(1, 4)
     corners: np.ndarray = np.round(np.clip(drawn, 0.0, [canvas.width, canvas.height] * 2), _DIGITS)
@@ -168,7 +166,7 @@ def _rectangle(design: Design, request: Mapping[str, Any]) -> np.ndarray:
 
 
 def _hard(design: Design, request: Mapping[str, Any]) -> np.ndarray:
-    """int32 [K]: the request's hard macros; raises DesignError if there are none."""
+    """The request's hard macros, int32 [K]; raises DesignError if there are none."""
     nodes = np.unique(np.array([int(node) for node in request["nodes"]], dtype=np.int32))
     hard: np.ndarray = nodes[np.isin(nodes, design.netlist.hard)]
     if not len(hard):

@@ -1,10 +1,8 @@
-"""Which hard macros are placed illegally, and why.
+"""Finds the hard macros that are placed illegally, and the reasons.
 
-The rules are the engine's (`legality.hpp`); here each violation gets its macro and its reason.
-Axis legend: H hard macros, K rectangles that macros keep off. Lengths are in µm.
+The rules are the engine's (`legality.hpp`); here each violation has its macro and its reason. Axis legend: H hard
+macros, K rectangles that macros keep out of. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -13,9 +11,9 @@ import numpy as np
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.feasibility import KeepOutKind, keep_outs
 
-TOLERANCE = 1e-6  # µm: lengths that differ by rounding only are equal, as in the engine
+TOLERANCE = 1e-6  # µm; lengths that differ only by rounding are equal, as in the engine
 NARROW = "less than a channel"  # in the reasons of the channel rule
-MOST_REASONS = 6  # reported for one macro
+MOST_REASONS = 6  # maximum number of reasons reported for one macro
 _KEEP_OUT = {
     KeepOutKind.BLOCKAGE: "is on a blockage",
     KeepOutKind.REGION: "is outside its region, or inside one that is reserved for others",
@@ -32,22 +30,22 @@ def find_faults(design: Design, placement: Placement) -> Faults:
 
 
 class DragFaults:
-    """The faults while a few nodes move and all others rest: only those that involve a moving node are found anew."""
+    """The faults while a few nodes move and all others rest; recomputes only those that involve a moving node."""
 
     def __init__(self, design: Design, placement: Placement, nodes: Collection[int]) -> None:
-        """Takes the nodes that will move, and the placement before they do."""
+        """Takes the nodes that will move, and the placement before the move."""
         self._design, self._moving = design, np.isin(design.netlist.hard, list(nodes))
         rest = ~self._moving
         self._resting = list(_Macros(design, placement).reasons(rest, np.outer(rest, rest)))
 
     def find(self, placement: Placement) -> Faults:
-        """As `find_faults`; only the moving nodes may have new positions."""
+        """Does the same as `find_faults`; only the moving nodes may have new positions."""
         moving = self._moving
         return _by_macro([*_Macros(self._design, placement).reasons(moving, moving[:, None] | moving), *self._resting])
 
 
 def _by_macro(reasons: Iterable[tuple[int, str]]) -> Faults:
-    """The reasons by macro in the order of nodes, `MOST_REASONS` of each macro at most."""
+    """The reasons by macro in the order of nodes, at most `MOST_REASONS` of each macro."""
     found: Faults = {}
     for node, reason in reasons:
         found.setdefault(node, []).append(reason)
@@ -58,7 +56,7 @@ def _by_macro(reasons: Iterable[tuple[int, str]]) -> Faults:
 
 
 class _Macros:
-    """All hard macros as placed: arrays [H]."""
+    """All hard macros as placed; arrays are [H]."""
 
     def __init__(self, design: Design, placement: Placement) -> None:
         self.design, self.constraints = design, design.constraints
@@ -67,7 +65,7 @@ class _Macros:
         self.size = np.stack(design.netlist.sides(placement.orientation))[:, hard]
         self.halo = design.constraints.turned_halo(placement.orientation)[hard].T  # [4, H]
         self.centre = np.stack((placement.x[hard], placement.y[hard]))
-        # The largest gap of an abutment beyond what halos need, by axis; see native/cost/legality.hpp.
+        # The largest gap of an abutment beyond the distance that halos need, by axis; see native/cost/legality.hpp.
         self.slack = np.maximum(TOLERANCE, 3 * np.array(design.constraints.coarsest_pitch) - TOLERANCE)
         self.low, self.high = self.centre - self.size / 2, self.centre + self.size / 2  # [2, H]: x and y
 
@@ -83,7 +81,7 @@ class _Macros:
         yield from self.off_grid(chosen)
 
     def needed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """µm that the halos of pairs need between them on each axis, float64 [2, ·]."""
+        """Distance in µm that the halos of pairs require on each axis, float64 [2, ·]."""
         low, high = self.halo[:2], self.halo[2:]
         is_first = self.centre[:, first] <= self.centre[:, second]
         return np.where(is_first, high[:, first] + low[:, second], low[:, first] + high[:, second])
@@ -100,7 +98,7 @@ class _Macros:
         reach = (self.size[:, first] + self.size[:, second]) / 2 - np.abs(
             self.centre[:, first] - self.centre[:, second]
         )
-        # Positive: the overlap along an axis; negative: the distance.
+        # Positive values are the overlap along an axis; negative ones are the distance.
         shared = np.minimum(reach, np.minimum(self.size[:, first], self.size[:, second]))
         gap = self.needed(first, second)
         overlap = (shared > threshold + TOLERANCE).all(axis=0)

@@ -1,7 +1,7 @@
-"""What the page draws, as plain values, and the page without a server, as one HTML file.
+"""The data that the page draws, as plain values, and the page without a server, as one HTML file.
 
-Arrays are sent as base64 of their little-endian bytes: `{"dtype": "float32", "data": …}`. Everything that decides
-whether a position is legal (positions, sizes, halos) is float64: the page computes snapped positions from it.
+Arrays are sent as base64 of their little-endian bytes: `{"dtype": "float32", "data": …}`. All values that decide
+whether a position is legal (positions, sizes, halos) are float64, since the page computes snapped positions from them.
 Axis legend: M standard cells, R grid rows, C grid columns. Lengths are in µm from the canvas's lower left corner.
 """
 
@@ -26,24 +26,24 @@ from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.report.view.session import Session, Step
 
-MOST_PINS = 2_000_000  # net-pin incidences beyond which the page gets no nets, and so draws no flylines
-BINS = 40  # of the histogram of slack
+MOST_PINS = 2_000_000  # maximum number of net-pin incidences; beyond it the page gets no nets and draws no flylines
+BINS = 40  # bins of the histogram of slack
 _PLACEMENT = {"x": "float64", "y": "float64", "orientation": "int8", "fixed": "uint8", "placed": "uint8"}
 _IMPORT = re.compile(r'(from |import\()"\./(\w+\.js)"')
 _MODULE = "viewer/"  # prefix of the names of modules that are embedded in the page
 
 
 def packed(array: np.ndarray, dtype: str) -> dict[str, str]:
-    """An array as the page unpacks it."""
+    """An array in the form that the page unpacks."""
     data = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
     return {"dtype": dtype, "data": base64.b64encode(data).decode("ascii")}
 
 
 def design_values(design: Design) -> dict[str, Any]:
-    """What does not change in a design: nodes, nets, canvas; and its constraints."""
+    """The data of a design that do not change (nodes, nets, canvas), and its constraints."""
     netlist = design.netlist
     pins = netlist.net_pins
-    macros = netlist.kind != NodeKind.CELL  # cells are many, and nobody looks them up by name
+    macros = netlist.kind != NodeKind.CELL  # Cells are many, and nobody looks them up by name.
     nets = {
         "start": packed(netlist.net_start, "int32"),
         "node": packed(netlist.pin_node[pins], "int32"),
@@ -90,7 +90,7 @@ def constraint_values(constraints: Constraints) -> dict[str, Any]:
 
 
 def opened_values(session: Session) -> dict[str, Any]:
-    """Everything that the page shows of a session."""
+    """All data that the page shows of a session."""
     return {
         "placement": {name: packed(getattr(session.placement, name), dtype) for name, dtype in _PLACEMENT.items()},
         "state": session_values(session),
@@ -99,7 +99,7 @@ def opened_values(session: Session) -> dict[str, Any]:
 
 
 def changed_values(session: Session, step: Step | None, *, back: bool) -> dict[str, Any]:
-    """What is new in a session after a step, or `back` before it."""
+    """The data of a session that have changed after a step, or `back` before it."""
     values: dict[str, Any] = {"state": session_values(session)}
     if step is not None:
         places = step.before if back else step.after
@@ -110,13 +110,13 @@ def changed_values(session: Session, step: Step | None, *, back: bool) -> dict[s
 
 
 def map_values(session: Session) -> dict[str, Any]:
-    """The maps with what is being dragged, [R, C] each, the lowest row first."""
+    """The maps, including dragged macros, [R, C] each, the lowest row first."""
     maps = cost_maps(session.design, session.shown())
     return {name: packed(values, "float32") for name, values in maps._asdict().items()}
 
 
 def session_values(session: Session) -> dict[str, Any]:
-    """What the page shows of a session besides positions: costs, faults, steps."""
+    """The data that the page shows of a session besides positions: costs, faults, steps."""
 
     def listed(steps: Sequence[Step]) -> list[dict[str, Any]]:
         return [{"what": step.what, "command": step.command} for step in steps]
@@ -136,7 +136,7 @@ def session_values(session: Session) -> dict[str, Any]:
 
 
 def timing_values(design: Design, found: TimingEstimate, macros: Mapping[int, float]) -> dict[str, Any]:
-    """An estimate with the worst slack (ps) of hard macros by their nodes, as the page draws it."""
+    """An estimate with the worst slack (ps) of hard macros by their nodes, in the page's form."""
     node_of = {name: node for node, name in enumerate(design.netlist.names)}
     counts, edges = np.histogram(found.slack_at_end, bins=BINS)
     paths = [
@@ -163,7 +163,7 @@ def timing_values(design: Design, found: TimingEstimate, macros: Mapping[int, fl
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cells:
-    """Standard cells as the page draws them: centres and oriented sizes (float64 [M], µm), and what placed them."""
+    """Standard cells in the page's form: centres and oriented sizes (float64 [M], µm), and their positions' source."""
 
     x: np.ndarray
     y: np.ndarray
@@ -208,7 +208,7 @@ def static_page(design: Design, sessions: Sequence[Session], *, title: str = "")
     }
     modules = [name for name in static_names() if name.endswith(".js")]
     imports = {f"{_MODULE}{name}": _as_address(static_text(name)) for name in modules}
-    data = json.dumps(values, allow_nan=False).replace("<", "\\u003c")  # ends no script element
+    data = json.dumps(values, allow_nan=False).replace("<", "\\u003c")  # The data must not end the script element.
     head = (
         f"<style>\n{static_text('style.css')}</style>\n"
         f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
@@ -227,7 +227,7 @@ def _as_address(script: str) -> str:
 
 
 def framed(page: str, title: str) -> str:
-    """A page as a frame of another page, without a file of its own."""
+    """A page as a frame of another page, without a separate file."""
     return (
         f'<iframe class="viewer" title="{html.escape(title)}" srcdoc="{html.escape(page)}" '
         'style="width: 100%; height: 44rem; border: 1px solid #d9dde1"></iframe>'

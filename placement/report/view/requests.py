@@ -1,10 +1,8 @@
 """The page's requests to a window, each a function from plain values to plain values.
 
-A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {…}}` or `{"id": …, "error": "…"}`. What changes
-for everybody is sent to every page as `{"event": name, …}`. Lengths are in µm.
+A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {…}}` or `{"id": …, "error": "…"}`. Changes that
+concern every page are sent to all as `{"event": name, …}`. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -23,7 +21,7 @@ Request = Mapping[str, Any]
 
 
 def answer(window: Window, page: str, request: Request) -> Values:
-    """Does what one of the open pages requests; returns the answer."""
+    """Executes the request of one of the open pages; returns the answer."""
     number, name = request.get("id"), str(request.get("do"))
     try:
         if name in _HANDLERS:
@@ -58,7 +56,7 @@ def _drag(window: Window, page: str, request: Request) -> Values:
     window.tell("dragged", {"session": index, "nodes": nodes, "x": request["x"], "y": request["y"]}, but=page)
     timing: Values = {}
     if request.get("timing") is True:
-        with contextlib.suppress(DesignError):  # the request "timing" reports it; the costs arrive all the same
+        with contextlib.suppress(DesignError):  # The request "timing" reports the error; the costs are still sent.
             timing["timing"] = window.timing(index)
     return {"costs": costs._asdict(), "faults": faults, **timing}
 
@@ -97,7 +95,7 @@ def _edit(session: Session, request: Request) -> Step | None:
     return session.change(session.phrase(what, nodes) + (f" ({how})" if how else ""), after)
 
 
-# Requests that become a step; no other page may be dragging meanwhile, and no action running.
+# Requests that become a step, which is rejected while another page drags or an action runs.
 _CHANGES: dict[str, Callable[[Session, Request], Step | None]] = {
     "drop": lambda session, request: session.drop(),
     "undo": lambda session, request: session.undo(),

@@ -1,7 +1,7 @@
 """The server of a window: the page, its files, and a WebSocket for its requests.
 
-Every path begins with a secret token. Requests for another host (a name that somebody points at this machine) or from a
-page of another origin are rejected.
+Every path begins with a secret token. Requests for another host (a foreign name that resolves to this machine) or from
+a page of another origin are rejected.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from placement.report.view.window import Window
 
 # A page that is slower, or that more messages wait for, is disconnected; it reconnects by itself.
 SEND_SECONDS, MOST_UNSENT = 10.0, 256
-WATCH_SECONDS = 1.0  # between two looks at a run folder
+WATCH_SECONDS = 1.0  # interval between checks of a run folder
 LARGEST_REQUEST = 4 * 2**20  # bytes
-PING_SECONDS = 20.0  # between two pings of a page, and its time to answer
-CLOSE_SECONDS = 3  # for pages to close when the server ends
+PING_SECONDS = 20.0  # interval between pings of a page, and its time to answer
+CLOSE_SECONDS = 3  # time for pages to close when the server ends
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 _HEADERS = {
     "cache-control": "no-store",
@@ -67,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(window: Window, listening: socket.socket, *, host: str, ready: Callable[[str], None]) -> None:
-    """Serves a window until Ctrl-C or SIGTERM; `ready` takes its address, with `host` as the name."""
+    """Serves a window until Ctrl-C or SIGTERM; `ready` is called with its address, with `host` as the name."""
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     everywhere = host in ("0.0.0.0", "::")
     name = socket.gethostname() if everywhere else host
@@ -81,7 +81,7 @@ def serve(window: Window, listening: socket.socket, *, host: str, ready: Callabl
         server_header=False,
         ws="websockets-sansio",
         ws_max_size=LARGEST_REQUEST,
-        ws_per_message_deflate=False,  # compression takes longer than the transfer within a machine
+        ws_per_message_deflate=False,  # Compression takes longer than the transfer within a machine.
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         timeout_graceful_shutdown=CLOSE_SECONDS,
@@ -96,8 +96,8 @@ def serve(window: Window, listening: socket.socket, *, host: str, ready: Callabl
 def make_application(window: Window, *, token: str, hosts: frozenset[str], port: int = 0) -> Starlette:
     """The window as an ASGI application.
 
-    Every path begins with `token`; `hosts` are the `name:port` that the page's address may have. With a port above 0
-    any IP address with this port is a host, too; names that point to this machine are not.
+    Every path begins with `token`; `hosts` are the allowed `name:port` of the page's address. With a port above 0, any
+    IP address with this port is allowed, too; names that resolve to this machine are not.
     """
     app = Starlette(
         lifespan=lambda app: _watching(window),
@@ -125,7 +125,7 @@ async def _watch(window: Window, watch: RunWatch) -> None:
         try:
             window.take_news(*await asyncio.to_thread(watch.poll))
             trouble = ""
-        except (DesignError, OSError) as error:  # a file may be gone, or come back
+        except (DesignError, OSError) as error:  # A file may disappear, or come back.
             if str(error) != trouble:
                 trouble = str(error)
                 window.tell("trouble", {"text": trouble})
@@ -160,7 +160,7 @@ class _Guard:
             await PlainTextResponse(f"{reason}\n", 403, headers=_HEADERS)(scope, receive, send)
 
     def reason(self, connection: HTTPConnection) -> str | None:
-        """Why a request is rejected; None if it is not."""
+        """The reason for rejecting a request; None if it is accepted."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         if host.lower() not in self.hosts and not (self.port and _is_address(host, self.port)):
             return f"host {host[:80]!r}: the window is at {', '.join(sorted(self.hosts))}"
@@ -182,7 +182,7 @@ def _is_address(host: str, port: int) -> bool:
 
 
 async def _index(request: Request) -> Response:
-    """The page; it names its modules, so that the browser loads all of them at once."""
+    """The page, which names its modules, so that the browser loads all of them at once."""
     modules = [name for name in static_names() if name.endswith(".js")]
     links = "".join(f'<link rel="modulepreload" href="static/{name}">\n' for name in modules)
     page = static_text("index.html").replace("</head>", f"{links}</head>")
@@ -197,7 +197,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _connect(window: Window, numbers: itertools.count[int], connection: WebSocket) -> None:
-    """Serves one page until it leaves: answers its requests in turn, and sends it what is told to all."""
+    """Serves one page until it leaves: answers its requests in turn, and sends it the events for all pages."""
     await connection.accept()
     loop = asyncio.get_running_loop()
 
@@ -220,13 +220,13 @@ async def _connect(window: Window, numbers: itertools.count[int], connection: We
         try:
             await _listen(window, page, connection, queue)
         except (WebSocketDisconnect, asyncio.QueueFull):
-            pass  # the page has gone or no longer reads; it will reconnect and request everything anew
+            pass  # The page has gone or no longer reads; it will reconnect and request everything anew.
         finally:
             window.leave(page)
 
 
 async def _listen(window: Window, page: str, connection: WebSocket, queue: asyncio.Queue[dict[str, Any]]) -> None:
-    """Answers a page; it may be silent for as long as it likes, since the server's pings detect whether it is there."""
+    """Answers a page; it may be silent indefinitely, since the server's pings detect whether it is alive."""
     while True:
         text = await connection.receive_text()
         if len(text) > LARGEST_REQUEST:
@@ -240,8 +240,8 @@ async def _listen(window: Window, page: str, connection: WebSocket, queue: async
 
 
 async def _send(connection: WebSocket, queue: asyncio.Queue[dict[str, Any]]) -> None:
-    """Sends what is in the queue."""
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # `_listen` notices it, too
+    """Sends the messages in the queue."""
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # `_listen` notices it, too.
         while True:
             message = await queue.get()
             await asyncio.wait_for(connection.send_text(json.dumps(message, allow_nan=False)), SEND_SECONDS)

@@ -1,4 +1,4 @@
-"""A placement that is being changed by hand: its exact cost, its faults, and its steps, undone, saved and recovered.
+"""A placement that is changed by hand: its exact cost, its faults, and its steps, undone, saved and recovered.
 
 Axis legend: N nodes of the design, K nodes that a step changes. Lengths are in µm.
 """
@@ -28,7 +28,7 @@ STEPS_VERSION = 1  # format version of the file of steps
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Places:
-    """How K nodes are placed: nodes (int32), centres x, y (float64, µm), orientation (int8), fixed (bool), [K] each."""
+    """Positions of K nodes: nodes (int32), centres x, y (float64, µm), orientation (int8), fixed (bool), [K] each."""
 
     nodes: np.ndarray
     x: np.ndarray
@@ -42,7 +42,7 @@ class Places:
         return cls(at, placement.x[at], placement.y[at], placement.orientation[at], placement.fixed[at])
 
     def on(self, placement: Placement) -> Placement:
-        """The placement with these nodes placed as here."""
+        """The placement with these nodes at these positions."""
         changed = {name: getattr(placement, name).copy() for name in ("x", "y", "orientation", "fixed")}
         for name, values in changed.items():
             values[self.nodes] = getattr(self, name)
@@ -51,7 +51,7 @@ class Places:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Step:
-    """One change of a placement, `what` in words: the nodes that it changes before and after it.
+    """One change of a placement, `what` in words, with the changed nodes before and after it.
 
     `command` is a command line with the same effect, if there is one; `old` and `new` are the constraints before and
     after, None if the step changes none.
@@ -66,10 +66,10 @@ class Step:
 
 
 class Session:
-    """One placement that is being changed. Not to be used by two threads at once.
+    """One placement that is being changed. It must not be used by two threads at once.
 
-    `start` is the placement as it was opened, `placement` the current one without what is being dragged, `costs` those
-    with it; `design` has the current constraints. `revision` increases with every change that is kept.
+    `start` is the placement as opened, `placement` the current one without dragged macros, `costs` those including
+    them; `design` has the current constraints. `revision` increases with every change that is kept.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Session:
         """Starts from `placement`; raises DesignError if it does not place all nodes of `design`."""
         self.design, self.name, self.weights = design, name, weights
         self._macros = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT))
-        # No macro is fixed for the engine: a person may release it.
+        # No macro is fixed for the engine, since a person may release it.
         free = dataclasses.replace(placement, fixed=placement.fixed & ~self._macros)
         self._cost = IncrementalCost(design, free, weights=weights)
         self.start = self.placement = placement
@@ -101,7 +101,7 @@ class Session:
 
     @property
     def is_saved(self) -> bool:
-        """Whether nothing was changed since it was opened or last saved."""
+        """Whether nothing has changed since it was opened or last saved."""
         return self._done == self._saved
 
     @property
@@ -113,7 +113,7 @@ class Session:
         self._saved = self._done
 
     def design_now(self) -> Design:
-        """The design with the current placement as its initial one, so that what a person has fixed is fixed."""
+        """The design with the current placement as its initial one, so that macros that a person fixed are fixed."""
         return dataclasses.replace(self.design, initial=self.placement)
 
     def shown(self) -> Placement:
@@ -123,7 +123,7 @@ class Session:
         return self.placement.moved(np.array(list(self._dragged), dtype=np.int32), x, y)
 
     def faults(self) -> Faults:
-        """Illegally placed hard macros with the reasons, what is being dragged included."""
+        """Illegally placed hard macros with the reasons, including dragged macros."""
         if not self._dragged:
             return find_faults(self.design, self.placement)
         if self._drag_faults is None or self._drag_faults[0] != self._dragged.keys():
@@ -132,13 +132,13 @@ class Session:
         return self._drag_faults[1].find(self.shown())
 
     def drag(self, places: Mapping[int, tuple[float, float]]) -> Costs:
-        """Centres macros at (x, y) µm for the time being; `drop` keeps that, `let_go` does not.
+        """Centres macros at (x, y) µm temporarily; `drop` keeps that, `let_go` reverts it.
 
-        Raises DesignError, and moves nothing, where a node cannot move or a position is not a number.
+        Raises DesignError, and moves nothing, if a node cannot move or a position is not a number.
         """
         for node, (x, y) in places.items():
             self._check(node)
-            if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also if NaN
+            if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # This also catches NaN.
                 raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}) µm")
         for node, (x, y) in places.items():
             self._cost.move(node, x, y)
@@ -148,13 +148,13 @@ class Session:
         return self.costs
 
     def drop(self) -> Step | None:
-        """Keeps what was dragged as one step; None if nothing has moved."""
+        """Keeps the dragged positions as one step; returns None if nothing has moved."""
         what, after = self.phrase("move", sorted(self._dragged)), self.shown()
         self._dragged.clear()
         return self._keep(_difference(what, self.placement, after))
 
     def let_go(self) -> bool:
-        """Reverts what was dragged; returns whether anything was."""
+        """Reverts a drag; returns whether there was any."""
         nodes = list(self._dragged)
         self._dragged.clear()
         if nodes:
@@ -162,9 +162,9 @@ class Session:
         return bool(nodes)
 
     def change(self, what: str, after: Placement, command: str | None = None) -> Step | None:
-        """Changes to the placement `after` as one step; None if it is the current one.
+        """Changes to the placement `after` as one step; returns None if it is the current one.
 
-        Raises DesignError where `after` has another number of nodes, or moves a port or a cell.
+        Raises DesignError if `after` has another number of nodes, or moves a port or a cell.
         """
         self.let_go()
         if len(after.x) != len(self.placement.x):
@@ -186,16 +186,16 @@ class Session:
         return self.change(what, dataclasses.replace(self.placement, fixed=flags))
 
     def constrain(self, what: str, constraints: Constraints) -> Step:
-        """Replaces the constraints as one step; raises DesignError if the design cannot have them."""
+        """Replaces the constraints as one step; raises DesignError if they are invalid for the design."""
         self.let_go()
-        dataclasses.replace(self.design, constraints=constraints)  # checks them
+        dataclasses.replace(self.design, constraints=constraints)  # This checks them.
         nothing = Places.of(self.placement, [])
         step = self._keep(Step(what, nothing, nothing, old=self.design.constraints, new=constraints))
         assert step is not None
         return step
 
     def replay(self, step: Step) -> None:
-        """Repeats what a step did, whatever was before it; raises DesignError."""
+        """Repeats a step, regardless of the state before it; raises DesignError."""
         if step.new is not None:
             self.constrain(step.what, step.new)
         else:
@@ -208,7 +208,7 @@ class Session:
         return np.array(nodes, dtype=np.int32)
 
     def undo(self) -> Step | None:
-        """Undoes the last step; None if there is none."""
+        """Undoes the last step; returns None if there is none."""
         self.let_go()
         if self._done == 0:
             return None
@@ -217,7 +217,7 @@ class Session:
         return self._show(step, step.before, step.old)
 
     def redo(self) -> Step | None:
-        """Redoes the step that was undone last; None if there is none."""
+        """Redoes the step that was undone last; returns None if there is none."""
         self.let_go()
         if self._done == len(self._steps):
             return None
@@ -226,12 +226,12 @@ class Session:
         return self._show(step, step.after, step.new)
 
     def _keep(self, step: Step | None) -> Step | None:
-        """Adds a step after those that are done; undone steps can no longer be redone."""
+        """Adds a step after the current ones; undone steps can no longer be redone."""
         if step is None:
             self.costs = self._cost.costs
             return None
         if self._saved > self._done:
-            self._saved = -1  # the saved state can no longer be reached
+            self._saved = -1  # The saved state can no longer be reached.
         self._steps[self._done :] = [step]
         self._done += 1
         return self._show(step, step.after, step.new)
@@ -280,7 +280,7 @@ def _difference(what: str, before: Placement, after: Placement, command: str | N
 
 
 def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> str:
-    """The steps as the text of a JSON file; numbers read back equal, bit by bit."""
+    """The steps as the text of a JSON file; numbers read back bit-identical."""
     names = design.netlist.names
     listed = []
     for step in steps:
@@ -299,10 +299,10 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
 
 
 def read_steps(path: str | Path, design: Design) -> list[Step]:
-    """The steps in a file, for `Session.replay`: a file does not say what was before them.
+    """The steps in a file, for `Session.replay`; the file does not contain the state before them.
 
-    Raises DesignError where the file cannot be read, is no file of steps, names a node that the design does not have,
-    or has invalid constraints.
+    Raises DesignError if the file cannot be read, is no file of steps, names a node that the design does not have, or
+    has invalid constraints.
     """
     try:
         content = json.loads(read_text(path))
@@ -340,13 +340,13 @@ def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int]
 
 
 class Recovery:
-    """Unsaved steps on disk, so that they survive a server that was killed.
+    """Unsaved steps on disk, which survive the end of the server.
 
-    They are filed under the placement that they start from: only the same placement of the same design gets them back.
+    They are filed under the initial placement; only the same placement of the same design can recover them.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Keeps them in `folder`, by default where the XDG Base Directory Specification wants a program's state."""
+        """Keeps them in `folder`, by default in the program's state folder (XDG Base Directory Specification)."""
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         self.folder = state / "macro-placement" / "view" if folder is None else folder
 
@@ -360,7 +360,7 @@ class Recovery:
         write_whole(file, steps_text(session.design, session.name, session.steps))
 
     def bring_back(self, session: Session) -> int:
-        """Replays the kept steps in a session that has just been opened; returns how many; raises DesignError."""
+        """Replays the kept steps in a session that has just been opened; returns their number; raises DesignError."""
         file = self._file(session)
         steps = read_steps(file, session.design) if file.is_file() else []
         for step in steps:

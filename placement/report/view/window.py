@@ -1,10 +1,8 @@
 """A window: one design, its open placements, the pages that show them, and the actions that run on them.
 
-All of it is used from one thread, the server's; an action runs in a thread of its own. The actions are given to the
-window: nothing here knows of search or of the full evaluation. Lengths are in µm.
+All of it is used from one thread, the server's; an action runs in its own thread. The actions are passed to the window,
+which knows nothing of search or of the full evaluation. Lengths are in µm.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import logging
@@ -35,14 +33,14 @@ from placement.report.view.session import Recovery, Session, Step, steps_text
 
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]  # makes the bytes of a file from a placement and the file's name
-UNSAVED = "SAVED.plc"  # the file in command lines while the placement is in none
-SHOWN_PATHS = 20  # worst paths that are drawn
-JOIN_SECONDS = 30.0  # for a job to stop when the window ends
+UNSAVED = "SAVED.plc"  # the file name in command lines while the placement has no file
+SHOWN_PATHS = 20  # number of worst paths that are drawn
+JOIN_SECONDS = 30.0  # time for a job to stop when the window ends
 
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A number from `least` to `most` that an action takes, or a text if the default is one; the title has its unit."""
+    """A parameter: a number from `least` to `most`, or a text if the default is one; its unit is in the title."""
 
     name: str
     title: str
@@ -51,7 +49,7 @@ class Parameter:
     most: float = 0.0
 
     def checked(self, value: Any) -> float | str:
-        """A valid value; raises DesignError for a number out of range, and for an empty text."""
+        """Returns a valid value; raises DesignError for a number out of range, and for an empty text."""
         if isinstance(self.default, str):
             text = str(value).strip()
             if not text or not text.isprintable():
@@ -65,9 +63,9 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What an action works on: the current placement, and the design with it as its initial one.
+    """The input of an action: the current placement, and the design with it as its initial one.
 
-    `stopped` returns whether to end with what there is; `report` takes the progress in [0, 1] and a text.
+    `stopped` returns whether to end with the current result; `report` takes the progress in [0, 1] and a text.
     """
 
     design: Design
@@ -92,11 +90,11 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    """Something that the window can have done to a placement by `run`, which raises DesignError if it cannot.
+    """An operation on a placement, which `run` performs; it raises DesignError on failure.
 
     `title` is on its button and `hint` explains it. `command` is a command line with the same effect on the file
-    `{file}`, with `{name}` for each parameter. `can_stop`: it heeds `Task.stopped`; `fixes_chosen`: the selected
-    macros are fixed first.
+    `{file}`, with `{name}` for each parameter. `can_stop`: it heeds `Task.stopped`; `fixes_chosen`: the selected macros
+    are fixed first.
     """
 
     name: str
@@ -109,7 +107,7 @@ class Action:
     fixes_chosen: bool = False
 
     def checked(self, values: Mapping[str, Any]) -> dict[str, float | str]:
-        """The parameters' values; raises DesignError as `Parameter.checked`."""
+        """The parameters' values; raises DesignError like `Parameter.checked`."""
         return {one.name: one.checked(values.get(one.name, one.default)) for one in self.parameters}
 
     def line(self, file: str, values: Mapping[str, float | str]) -> str:
@@ -123,7 +121,7 @@ class Action:
 
 
 class _Job(NamedTuple):
-    """An action that is running in a thread of its own until it ends or heeds `stop`."""
+    """An action that runs in its own thread until it ends or heeds `stop`."""
 
     action: Action
     stop: threading.Event
@@ -131,7 +129,7 @@ class _Job(NamedTuple):
 
 
 def _outcome(action: Action, task: Task) -> Outcome | str:
-    """The outcome of an action, or why it has none."""
+    """The outcome of an action, or the reason why it has none."""
     try:
         return action.run(task)
     except (DesignError, ConfigError, OSError) as error:
@@ -142,21 +140,21 @@ def _outcome(action: Action, task: Task) -> Outcome | str:
 
 
 class Timer(Protocol):
-    """Times placements of the window's design; each call is fast where little has moved since the last one."""
+    """Times placements of the window's design; each call is fast if little has moved since the last one."""
 
     def update(self, placement: Placement, *, paths: int) -> TimingEstimate: ...
 
     def macro_slack(self, found: TimingEstimate) -> dict[int, float]:
-        """ps, of hard macros by their nodes."""
+        """Slack in ps of hard macros by their nodes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """What a window gets from other packages: what can be done to a placement, and other formats to save it in by name.
+    """The services of other packages for a window: actions on a placement, and further formats to save it in, by name.
 
     The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
-    netlist's standard cells, routing tracks and timing are read when they are needed. Commands read the design's
-    constraints from `constraints_path`.
+    netlist's standard cells, routing tracks and timing are read on demand. Commands read the design's constraints from
+    `constraints_path`.
     """
 
     actions: Sequence[Action] = ()
@@ -172,7 +170,7 @@ class Services:
 class Window:
     """One design and its open placements, of which there is at least one.
 
-    Files without a folder are saved in `folder`. `later` calls a function in the thread that the window is used from.
+    Files without a folder are saved in `folder`. `later` calls a function in the window's thread.
     """
 
     def __init__(
@@ -218,7 +216,7 @@ class Window:
         self._pages[page] = send
 
     def leave(self, page: str) -> None:
-        """Forgets a page; what it was dragging goes back."""
+        """Forgets a page and reverts its drag."""
         self._pages.pop(page, None)
         self.release(page)
 
@@ -240,7 +238,7 @@ class Window:
         self._dragging[page] = index
 
     def release(self, page: str) -> None:
-        """Ends a page's drag; what it has not dropped goes back on every page."""
+        """Ends a page's drag and reverts it on every page unless it was dropped."""
         index = self._dragging.pop(page, None)
         if index is None:
             return
@@ -261,8 +259,8 @@ class Window:
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Writes a placement, its steps or its constraints atomically to a file, over another one only on request.
 
-        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced. Raises DesignError
-        where the name is not that of a file, or the format is unknown.
+        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced. Raises DesignError if
+        the name is not that of a file, or the format is unknown.
         """
         index = int(request.get("session", 0))
         session, form, exports = self.session(index), str(request.get("form", "plc")), self.services.exports
@@ -291,7 +289,7 @@ class Window:
         return {"path": str(path)}
 
     def take_news(self, curve: Curve | None, best: Iterable[tuple[str, Placement]]) -> None:
-        """Takes over what is new in the run folder, as returned by `RunWatch.poll`, and sends it to every page."""
+        """Takes over the news of the run folder from `RunWatch.poll`, and sends them to every page."""
         opened = []
         self._curve = curve or self._curve
         for name, placement in best:
@@ -309,7 +307,7 @@ class Window:
         return {"folder": folder, "curve": self._curve, "sessions": list(self._of_run)}
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
-        """Starts an action on a placement; its result becomes a step; raises DesignError."""
+        """Starts an action on a placement, whose result becomes a step; raises DesignError."""
         session, action = self.session(index), self._actions.get(name)
         if action is None:
             raise DesignError(f"action {name!r}: there are {', '.join(self._actions) or 'none'}")
@@ -330,18 +328,18 @@ class Window:
         self._jobs[index].thread.start()
 
     def stop(self, index: int) -> None:
-        """Has the job on a placement end with what it has; nothing if there is none."""
+        """Ends the job on a placement, if any, with its current result."""
         if index in self._jobs:
             self._jobs[index].stop.set()
 
     def end(self) -> None:
-        """Stops all jobs and waits for them, `JOIN_SECONDS` each at most."""
+        """Stops all jobs and waits for them, at most `JOIN_SECONDS` each."""
         for job in list(self._jobs.values()):
             job.stop.set()
             job.thread.join(JOIN_SECONDS)
 
     def cells(self) -> dict[str, Any]:
-        """The standard cells as they were placed last; raises DesignError if none are."""
+        """The standard cells of the last placement of cells; raises DesignError if there are none."""
         if self._cells is None and self.services.read_cells is not None:
             self._cells = self.services.read_cells()
         if self._cells is None:
@@ -349,7 +347,7 @@ class Window:
         return self._cells.values()
 
     def timing(self, index: int) -> dict[str, Any]:
-        """The timing of a placement with what is being dragged; raises DesignError if the design has none."""
+        """The timing of a placement, including dragged macros; raises DesignError if the design has none."""
         session = self.session(index)
         if self._timer is None:
             if self.services.read_timer is None:
@@ -375,7 +373,7 @@ class Window:
         session, before = self.sessions[index], self.sessions[index].costs
         step = None
         if result.placement is not None:
-            # The job knows nothing of what a person released meanwhile.
+            # The job does not know which macros a person released meanwhile.
             after = dataclasses.replace(result.placement, fixed=session.placement.fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:

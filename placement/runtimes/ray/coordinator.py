@@ -1,10 +1,8 @@
-"""The coordinator: every process sends it heartbeats with its address, and gets the other processes' addresses.
+"""The coordinator: every process sends it heartbeats with its address, and receives the other processes' addresses.
 
-One small process. It holds nothing that heartbeats do not bring again: if it restarts, it is complete after two of
-them. No parameters and no episodes pass through it.
+It is one small process, whose whole state is contained in the heartbeats: if it restarts, its state is complete after
+two of them. No parameters and no episodes pass through it.
 """
-
-from __future__ import annotations
 
 import logging
 import os
@@ -34,20 +32,18 @@ _log = logging.getLogger(__name__)
 COORDINATOR = "coordinator"
 """Its name, by which the processes of a run find it; Ray separates the names of different runs."""
 OPTIONS = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
-"""How Ray runs it: it reserves no processor and is restarted as often as it dies."""
+"""Ray's options for it: it reserves no processor and is restarted whenever it dies."""
 LOST_HEARTBEATS = 10.0
-"""A process that missed this many heartbeats in a row counts as dead until it sends one again."""
+"""Number of consecutive missed heartbeats after which a process counts as dead until it sends one again."""
 NOTES = 200
 EDITION_BITS = 62
-ANSWER_SECONDS = 5.0
-"""Deadline of the coordinator's answer to a heartbeat; the next heartbeat follows."""
+ANSWER_SECONDS = 5.0  # timeout of the coordinator's answer to a heartbeat, in seconds; the next heartbeat follows
 RENDEZVOUS_SECONDS = 0.1
-OUT_OF_MEMORY = 75
-"""Exit code of a process that takes more memory than it may."""
+OUT_OF_MEMORY = 75  # exit code of a process that exceeds its memory limit
 
 
 class Coordinator:
-    """The coordinator of so many shards, caches and learners. It needs no lock: Ray calls one method at a time."""
+    """The coordinator of a run's shards, caches and learners. It needs no lock: Ray calls one method at a time."""
 
     def __init__(
         self,
@@ -69,13 +65,13 @@ class Coordinator:
         self._restarts: dict[str, float] = {}
         self._shortfalls: dict[int, Shortfall] = {}
         self._locations: dict[RoleName, tuple[ServerLocation, ...]] = {}
-        # A restarted coordinator must not repeat an edition that a process already has, whatever its clock says.
+        # A restarted coordinator must not repeat an edition that a process already has, whatever its clock reads.
         self._edition = secrets.randbits(EDITION_BITS)
         self._stop = False
         self._publish()
 
     def heartbeat(self, heartbeat: Heartbeat, edition: int) -> HeartbeatReply:
-        """Takes a heartbeat from a process that has the addresses of `edition`."""
+        """Receives a heartbeat from a process that has the addresses of `edition`."""
         before = self._heartbeats.get(heartbeat.who)
         self._heartbeats[heartbeat.who], self._heard[heartbeat.who] = heartbeat, self._clock()
         if before is None or (before.address, before.host) != (heartbeat.address, heartbeat.host):
@@ -101,11 +97,11 @@ class Coordinator:
         self._restarts = counts
 
     def stop(self) -> None:
-        """From now on the answer to every heartbeat says to stop."""
+        """From now on, the answer to every heartbeat requests a stop."""
         self._stop = True
 
     def view(self) -> RunView:
-        """What the driver shows; each row and note is returned once."""
+        """The view for the driver; each row and note is returned once."""
         self._forget_the_lost()
         view = RunView(tuple(self._heartbeats.values()), tuple(self._rows), tuple(self._notes), os.getpid())
         self._rows.clear()
@@ -132,7 +128,7 @@ class Coordinator:
         )
 
     def _publish(self) -> None:
-        """Updates the addresses; if they changed, the edition rises."""
+        """Updates the addresses; if they changed, increases the edition."""
         locations = {role: self._locations_of(role, count) for role, count in self._counts.items()}
         if locations != self._locations:
             self._locations = locations
@@ -149,19 +145,19 @@ class Coordinator:
 
 
 class CoordinatorClient:
-    """A process's connection to the coordinator, of which it has a handle: a thread sends heartbeats.
+    """A process's connection to the coordinator through Ray's handle; a thread sends heartbeats.
 
     Attributes:
-        host: this machine, as Ray knows it.
+        host: this machine's name in Ray.
         reply: the newest answer.
         incarnation: a number that no other start of any process has (40 random bits).
         measure: returns the numbers to send; replaceable.
-        on_stop: called once when the coordinator says that the run ends; replaceable.
-        on_too_large: called before a process that takes too much memory is ended; replaceable.
+        on_stop: called once when the coordinator requests a stop; replaceable.
+        on_too_large: called before a process that exceeds its memory limit is ended; replaceable.
     """
 
     def __init__(self, coordinator: Any, who: Who, runtime: RuntimeConfig, timing: Timing) -> None:
-        import ray  # only processes of Ray have one
+        import ray  # Only processes of Ray have one.
 
         self._ray, self._coordinator, self._who = ray, coordinator, who
         self._seconds = timing.heartbeat
@@ -181,7 +177,7 @@ class CoordinatorClient:
         self._thread.start()
 
     def serve(self, address: str) -> None:
-        """From now on heartbeats say that this process serves at `address`; the first one goes at once."""
+        """Sends the address at which this process serves with all further heartbeats, the first one at once."""
         self._address = address
         self.ready()
 
@@ -190,12 +186,12 @@ class CoordinatorClient:
         self._wake.set()
 
     def offer_rendezvous(self, rendezvous: Rendezvous) -> None:
-        """From now on heartbeats say where the learner hosts meet; the first one goes at once."""
+        """Sends the learner hosts' meeting point with all further heartbeats, the first one at once."""
         self._rendezvous = rendezvous
         self._wake.set()
 
     def wait_for_rendezvous(self, number: int, *, timeout: float) -> Rendezvous:
-        """The learner hosts' rendezvous of that number; raises TimeoutError if none is offered in time."""
+        """Waits for the learner hosts' rendezvous of a number; raises TimeoutError if none is offered in time."""
         deadline = time.monotonic() + timeout
         while self.reply.rendezvous.number != number:
             if time.monotonic() > deadline:
@@ -206,7 +202,7 @@ class CoordinatorClient:
         return self.reply.rendezvous
 
     def shards(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """The present addresses of these shards; "": down."""
+        """The current addresses of these shards; "" means down."""
         return tuple(self._shards[number].address for number in numbers)
 
     def shard_hosts(self, numbers: Sequence[int]) -> tuple[str, ...]:
@@ -216,7 +212,7 @@ class CoordinatorClient:
         return tuple(place.host for place in self.caches)
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
+        """The current addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
         places = [self.reply.root if number < 0 else self.caches[number] for number in numbers]
         return tuple(place.address for place in places if place.address)
 
@@ -255,7 +251,7 @@ class CoordinatorClient:
             reply = self._ray.get(
                 self._coordinator.heartbeat.remote(heartbeat, self.reply.edition), timeout=ANSWER_SECONDS
             )
-        except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
+        except self._ray.exceptions.RayError as error:  # The coordinator is being restarted.
             _log.debug("%s sent a heartbeat that got no answer: %s", self._who, error)
             return
         self._shards = self._shards if reply.shards is None else reply.shards

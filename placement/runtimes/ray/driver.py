@@ -1,6 +1,6 @@
-"""`runtime=ray`: the driver starts every role in processes of its own, restarts what dies, and ends all.
+"""`runtime=ray`: the driver starts every role in its own processes, restarts dead ones, and ends all.
 
-The driver is the command's own process. It holds no state that a run needs: the same command resumes from the last
+The driver is the command's own process. It has no state that a run needs; the same command resumes from the last
 checkpoint.
 """
 
@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
-STOP_SECONDS = 6.0
-"""Deadline for the learner to save and end after a stop is requested."""
+STOP_SECONDS = 6.0  # timeout for the learner to save and end after a stop is requested, in seconds
 ANSWER_SECONDS = 3.0
-LOST_SECONDS = 15.0
-"""A cluster that has not answered for so long, and accepts no connections, is gone."""
-LEAVE_SECONDS = 10.0
-"""Deadline for a learner to end when another one has died."""
-MAX_DEATHS = 5
-"""After so many deaths of learners without a finished iteration the run fails."""
+LOST_SECONDS = 15.0  # seconds without an answer after which a cluster that accepts no connections counts as gone
+LEAVE_SECONDS = 10.0  # timeout for a learner to end after another one has died, in seconds
+MAX_DEATHS = 5  # number of learner deaths without a finished iteration after which the run fails
 CLASSES = {
     RoleName.LEARNER: LearnerProcess,  # first: others, which fit anywhere, must not take the last CPU beside the GPU
     RoleName.SHARD: ShardProcess,
@@ -55,9 +51,9 @@ CLASSES = {
 
 @dataclasses.dataclass
 class Member:
-    """A process as the driver knows it, with Ray's handle.
+    """A process with Ray's handle, as seen by the driver.
 
-    `running` is Ray's reference to what `run` returns at the end, or to what `ping` returns while Ray restarts it.
+    `running` is Ray's reference to the result of `run`, or to that of `ping` while Ray restarts it.
     """
 
     who: Who
@@ -75,23 +71,23 @@ def run(
     timing: Timing | None = None,
     watch: Callable[[RunView], None] = lambda view: None,
 ) -> Run:
-    """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
+    """Trains on Ray with the settings `config`, from the run folder's newest checkpoint if there is one.
 
     `watch` is called with all processes' heartbeats, several times a second.
 
     Raises:
-        What `placement.runtimes.local.run` raises, and:
+        The errors of `placement.runtimes.local.run`, and:
         ConfigError: Ray is not installed, or not at the address.
-        ReplayTimeout: no episodes came.
-        WorkerFailed: a restart does not mend a process's failure; a checkpoint of the last good state is saved.
+        ReplayTimeout: no episodes arrived.
+        WorkerFailed: a process keeps failing after restarts; a checkpoint of the last good state is saved.
     """
     from placement.training.metrics import make_progress
     from placement.training.trained_policy import policy_folder
     from placement.utils.interruption import Interrupted, Interruption
 
     require_shares(config)
-    designs = run_folder.load_designs(config)  # rejects what cannot be used before anything starts
-    if config.initial_policy is not None:  # the learner reads the rest of it
+    designs = run_folder.load_designs(config)  # This rejects unusable designs before anything starts.
+    if config.initial_policy is not None:  # The learner reads the rest of it.
         run_folder.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
     folder = working_folder(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
@@ -108,7 +104,7 @@ def run(
 
 
 def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: TrainingProgress) -> Run | None:
-    """As `learner_loop.finished`; JAX, which could take the learner's accelerator, is not used before the run's end."""
+    """Calls `learner_loop.finished`, but only for a complete run: JAX could take the learner's accelerator."""
     if not _seems_finished(config, folder):
         return None
     import jax
@@ -135,7 +131,7 @@ def _seems_finished(config: TrainConfig, folder: Path) -> bool:
 
 
 class Driver:
-    """Supervises the processes of a run; `ray` is the module, connected, and all else as `run` takes it."""
+    """Supervises the processes of a run; `ray` is the connected module, and the other arguments are those of `run`."""
 
     def __init__(
         self, ray: Any, config: TrainConfig, factories: Factories, timing: Timing, progress: TrainingProgress
@@ -152,7 +148,7 @@ class Driver:
         ]
         self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
         self._learner = self._learners[0]
-        self._leaving: dict[Who, float] = {}  # learners that must restart because another one died, and the deadline
+        self._leaving: dict[Who, float] = {}  # learners that must restart because another one died, with their deadline
         self._started = time.monotonic()
         self._all_started = self._learner_is_ready = False
         self._iteration, self._deaths = -1.0, 0
@@ -172,7 +168,7 @@ class Driver:
             self._end_all()
 
     def _start_coordinator(self) -> Any:
-        """On the driver's own node, without which the run ends anyway."""
+        """Starts the coordinator on the driver's own node, without which the run ends anyway."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
@@ -198,11 +194,11 @@ class Driver:
         return Member(who, handle, self._run_role(who, handle))
 
     def _run_role(self, who: Who, handle: Any) -> Any:
-        """Has a process run its role; returns Ray's reference to its end."""
+        """Makes a process run its role; returns Ray's reference to its result."""
         return handle.run.remote(self._rendezvous) if who.role is RoleName.LEARNER else handle.run.remote()
 
     def _wait(self) -> Run | None:
-        """Waits a moment and restarts what has died; returns the learner's result, if it is done."""
+        """Waits a moment and restarts dead processes; returns the learner's result, if it is done."""
         self._end_late_leavers()
         by_reference = {member.running: member for member in self._members}
         ended, _ = self._ray.wait(list(by_reference), num_returns=len(by_reference), timeout=LOOK_SECONDS)
@@ -224,7 +220,7 @@ class Driver:
         return None
 
     def _restart(self, member: Member, error: Exception) -> None:
-        """Ray restarts a dead process; its role runs again once it answers."""
+        """Handles a dead process, which Ray restarts; its role runs again once it answers."""
         member.restarts += 1
         if self._leaving.pop(member.who, None) is not None:
             self._progress.note(f"{member.who} is restarted with the others")
@@ -252,7 +248,7 @@ class Driver:
             member.running, member.restarting = self._run_role(member.who, member.handle), False
 
     def _restart_learners(self, dead: Member, error: Exception) -> None:
-        """A learner died. Learner hosts act as one, so all others end and meet again at the last checkpoint."""
+        """Handles a learner's death. Learner hosts act as one, so all others restart from the last checkpoint."""
         self._deaths += 1
         if self._deaths >= MAX_DEATHS:
             times = f"learners {MAX_DEATHS} times without finishing an iteration"
@@ -261,11 +257,11 @@ class Driver:
         for other in self._learners:
             if other is not dead and not other.restarting and other.who not in self._leaving:
                 self._leaving[other.who] = time.monotonic() + LEAVE_SECONDS
-                # Most end by themselves: `kill` might end the process that already replaces them.
+                # Most end by themselves; `kill` might end the process that already replaces them.
                 other.handle.leave.remote(self._rendezvous)
 
     def _end_late_leavers(self) -> None:
-        """Kills learners that are to restart and did not end in time."""
+        """Kills learners that must restart and did not end in time."""
         for learner in self._learners:
             if time.monotonic() > self._leaving.get(learner.who, math.inf):
                 self._leaving[learner.who] = math.inf
@@ -277,13 +273,13 @@ class Driver:
     def _look(self) -> None:
         try:
             view: RunView = self._ray.get(self._coordinator.view.remote(), timeout=ANSWER_SECONDS)
-        except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
+        except self._ray.exceptions.RayError as error:  # The coordinator is being restarted.
             _log.debug("no view: %s", error)
             self._check_cluster()
             return
         self._answered = time.monotonic()
         for note in view.notes:
-            if note != STOPPING:  # was shown when the user asked
+            if note != STOPPING:  # This was already shown when the user requested the stop.
                 self._progress.note(note)
         for row in view.rows:
             self._progress.iteration(row)
@@ -296,7 +292,7 @@ class Driver:
         self._check_start(view.heartbeats)
 
     def _check_cluster(self) -> None:
-        """Raises WorkerFailed if the cluster's head is gone, with which Ray loses all that it knew of the run."""
+        """Raises WorkerFailed if the cluster's head is gone, and with it Ray's state of the run."""
         silent = time.monotonic() - self._answered
         if silent > LOST_SECONDS and not accepts(self._cluster, timeout=ANSWER_SECONDS):
             self._lost = True
@@ -320,11 +316,11 @@ class Driver:
             )
 
     def _interrupt(self) -> Run:
-        """Has the learner save and end; returns its result, or how far it was when it saved."""
+        """Makes the learner save and end; returns its result, or the state that it saved."""
         self._progress.note(STOPPING)
         self._tell("stop")
         unfinished = Run(working_folder(self._config.run_dir), interrupted=True)
-        if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or nobody answers
+        if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or it does not answer
             return unfinished
         saved = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
@@ -333,7 +329,7 @@ class Driver:
                 ended, _ = self._ray.wait([self._learner.running], timeout=LOOK_SECONDS)
                 if ended:
                     return self._ray.get(self._learner.running)
-            # In the middle of a long computation: what is saved is all that is needed.
+            # The learner is in a long computation; the saved state suffices.
             so_far = self._ray.get(saved, timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:
             _log.debug("the learner died while stopping: %s", error)
@@ -347,8 +343,8 @@ class Driver:
         return so_far
 
     def _end_all(self) -> None:
-        """Tells all to stop, then ends them whether they have or not."""
-        if self._lost:  # Ray would wait for its head
+        """Requests all processes to stop, then ends the remaining ones."""
+        if self._lost:  # Ray would wait for its head.
             return
         self._tell("stop")
         for member in self._members:
@@ -357,7 +353,7 @@ class Driver:
 
 
 def _failure(who: Who, error: Any) -> Exception:
-    """What the process raised, as the user is to see it."""
+    """The process's exception in the form for the user."""
     from placement.netlist.errors import DesignError
     from placement.replay.replay import ReplayTimeout
     from placement.training.checkpoint import CheckpointError

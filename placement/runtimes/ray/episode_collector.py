@@ -1,14 +1,12 @@
-"""The learner's side of the sharded replay: drops episodes that are too old or untrue, and reports a shortfall.
+"""The learner's side of the sharded replay: drops episodes that are too old or false, and reports a shortfall.
 
-What a run publishes has numbers of its own, which rise through every restart of the learner, while iterations fall
+The publications of a run have their own numbers, which rise through every restart of the learner, while iterations fall
 back: a learner that died resumes from its last checkpoint, and the parameters that it then publishes differ from the
 dead one's of the same iteration. A learner takes numbers that no earlier one took, so that an episode's number shows
 whether it was drawn with an earlier learner's parameters.
 
 Axis legend: T macros to place (the longest design's).
 """
-
-from __future__ import annotations
 
 import collections
 import json
@@ -31,27 +29,25 @@ from placement.training.rollout import is_evaluation
 
 _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
-"""After this long without an episode the collector checks whether to stop and whether to report a shortfall."""
+"""Seconds without an episode after which the collector checks whether to stop and whether to report a shortfall."""
 SHORTFALL_SECONDS = 3.0
 BUSY_FACTOR = 10
-"""While the learner still learns, it waits this many times longer before it reports a shortfall."""
+"""Factor by which the collector waits longer before it reports a shortfall while the learner still learns."""
 REPEATED = 100
-LAGS = 4
-"""Columns of the distribution of staleness, before the last one (this many or more)."""
+LAGS = 4  # number of columns of the distribution of staleness before the last one (this many or more)
 
 
 PUBLICATIONS_NAME = "publications.json"
-BLOCK = 1000
-"""Publication numbers that are reserved at once."""
+BLOCK = 1000  # number of publication numbers that are reserved at once
 
 
 class PublicationNumbers:
-    """The numbers of one start of the learner, at `iteration`, for learner hosts that do not publish.
+    """The publication numbers of one start of the learner, at `iteration`, for learner hosts that do not publish.
 
     Args:
         first: the number of the first parameters.
-        iteration: at which this learner starts.
-        unseen: iterations beyond `newest` whose parameters may be published already.
+        iteration: the iteration at which this learner starts.
+        unseen: iterations beyond `newest` whose parameters may already be published.
 
     Attributes:
         newest: the last iteration known to be done; -1 before the first parameters are numbered.
@@ -62,7 +58,7 @@ class PublicationNumbers:
 
     @property
     def possible(self) -> int:
-        """The last iteration whose parameters an episode can have been made with."""
+        """The last iteration whose parameters an episode can have used."""
         return self.newest + self._unseen
 
     def iteration(self, number: int) -> int | None:
@@ -71,11 +67,11 @@ class PublicationNumbers:
 
 
 class Publications(PublicationNumbers):
-    """The numbers of one start of the learner, for the host that publishes; `folder` records the numbers taken."""
+    """The publication numbers of one start of the learner, for the host that publishes; `folder` records them."""
 
     def __init__(self, folder: Path, *, iteration: int) -> None:
         self._path = folder / PUBLICATIONS_NAME
-        # A file that cannot be read is an error, or numbers would be taken twice.
+        # An unreadable file is an error, since numbers would otherwise be used twice.
         known = json.loads(self._path.read_text(encoding="utf-8"))["reserved"] if self._path.exists() else 0
         self._reserved = int(known)
         super().__init__(self._reserved, iteration=iteration, unseen=0)
@@ -95,31 +91,26 @@ class Publications(PublicationNumbers):
 
 
 class Bounds(NamedTuple):
-    """What the learner accepts.
+    """The episodes that the learner accepts."""
 
-    Attributes:
-        episodes: in one iteration.
-        oldest: versions that an episode may lag behind when it is learned from.
-        strict: whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them.
-    """
-
-    episodes: int
-    oldest: int
+    episodes: int  # number of episodes in one iteration
+    oldest: int  # maximum number of versions that an episode may lag behind when it is learned from
+    # whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them
     strict: bool = False
 
 
 class EpisodeCollector:
-    """Reads episodes from all shards for the learner's loop: young enough ones, drawn with this learner's parameters.
+    """Reads episodes from all shards for the learner's loop: recent ones, drawn with this learner's parameters.
 
     It finds the best placements, too: an episode that claims to be cheaper than any before is replayed. Episodes may be
-    read ahead of the iteration that learns from them; their age is what it will be then. For one reading thread.
+    read ahead of the iteration that learns from them; their age is counted for that iteration. For one reading thread.
 
-    Setting `stop` ends all waits with ReplayClosed; `report_shortfall` is called when episodes do not come.
+    Setting `stop` ends all waits with ReplayClosed; `report_shortfall` is called when episodes do not arrive.
 
     Attributes:
-        stale: episodes dropped because they were too old.
-        orphaned: episodes dropped because they were drawn with a dead learner's parameters.
-        untrue: episodes rejected because they do not cost what they claim.
+        stale: number of episodes dropped because they were too old.
+        orphaned: number of episodes dropped because they were drawn with a dead learner's parameters.
+        untrue: number of episodes rejected because their cost differs from their claim.
     """
 
     def __init__(
@@ -144,15 +135,15 @@ class EpisodeCollector:
 
     @property
     def rejected(self) -> int:
-        """Items that were malformed or untrue, and were rejected."""
+        """Number of items that were rejected as malformed or false."""
         return int(getattr(self._source, "rejected", 0)) + self.untrue
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
         """Takes `count` episodes; their version is the iteration whose parameters they were drawn with.
 
         Raises:
-            ReplayTimeout: fewer came within `timeout` seconds; they are kept for the next read.
-            ReplayClosed: the replay is closed, or the run is to stop.
+            ReplayTimeout: fewer arrived within `timeout` seconds; they are kept for the next read.
+            ReplayClosed: the replay is closed, or the run must stop.
         """
         deadline = time.monotonic() + timeout
         while len(self._kept) < count:
@@ -171,12 +162,12 @@ class EpisodeCollector:
         return taken
 
     def _target(self) -> int:
-        """The iteration that the next accepted episode is for: the one that is due, or the one after it."""
+        """The iteration that the next accepted episode is for: the current one, or the one after it."""
         newest = self._publications.newest
         return min(max(self._publications.begun + self._accepted // self._bounds.episodes, newest), newest + 1)
 
     def _check_shortfall(self, got: bool) -> None:
-        """Reports a shortfall when nothing came for some seconds; while the learner still learns, it waits longer."""
+        """Reports a shortfall if nothing arrived for some seconds, or longer while the learner still learns."""
         now, before, self._waiting = time.monotonic(), self._waiting, self._source.size()
         if got or self._waiting > before:
             self._came = now
@@ -195,14 +186,14 @@ class EpisodeCollector:
         self._source.close()
 
     def staleness(self) -> dict[str, float]:
-        """How many of the episodes read since the last call lag by 0, 1, … versions (the last count: or more)."""
+        """Counts of the episodes read since the last call by lag in versions: 0, 1, … (the last count: or more)."""
         lags, self._lags = self._lags, collections.Counter()
         counts = [lags[lag] for lag in range(LAGS)]
         more = sum(count for lag, count in lags.items() if lag >= LAGS)
         return {f"staleness_{lag}": float(count) for lag, count in enumerate(counts)} | {f"staleness_{LAGS}_up": more}
 
     def evaluation(self) -> dict[str, float]:
-        """Mean cost of the greedy episodes that came since the last call (one for each design), and their iteration."""
+        """Mean cost of the greedy episodes since the last call (one for each design), and their iteration."""
         evaluated, self._evaluated = self._evaluated, {}
         if not evaluated:
             return {}
@@ -214,12 +205,12 @@ class EpisodeCollector:
         self._report_shortfall(self._shortfall)
 
     def _accept(self, episode: Episode) -> Episode | None:
-        """The episode with its iteration as version, or None if it is not to be learned from."""
+        """The episode with its iteration as version, or None if it must not be learned from."""
         iteration = self._publications.iteration(int(episode.version))
         if iteration is None:
             self.orphaned += 1
             return None
-        # A host other than the first may get episodes of parameters that it is only about to make.
+        # A host other than the first may receive episodes of parameters that it is only about to make.
         evaluation, lag = is_evaluation(episode), max(self._target() - iteration, 0)
         if lag > self._bounds.oldest and not evaluation:
             self.stale += 1
@@ -237,7 +228,7 @@ class EpisodeCollector:
         return episode._replace(version=np.array(iteration, np.int32))
 
     def _wrong(self, episode: Episode, iteration: int) -> str | None:
-        """Keeps its placement if it is the best; returns why the episode is rejected, if it is."""
+        """Keeps the episode's placement if it is the best; returns the reason if the episode is rejected."""
         if iteration > self._publications.possible:
             return f"parameters {iteration} do not exist"
         if self._bounds.strict:

@@ -1,13 +1,11 @@
-"""How many episodes an actor plays with each version of the parameters, without asking anybody.
+"""Decides locally how many episodes an actor plays with each version of the parameters.
 
 Each new version grants an actor episode credits: the iteration's episodes divided by the living actors. Beginning an
-episode takes one credit; at zero the actor waits for the next version. An actor holds at most `1 + max_staleness`
-grants, so no episode is older than the learner allows. A group of environments may begin with fewer credits than it
-needs; the rest is taken from the next grant. When an actor or a shard dies, episodes are lost: the learner reports the
-shortfall, and every actor gets credits for its share of it.
+episode takes one credit; at zero the actor waits for the next version. An actor has at most `1 + max_staleness` grants,
+so no episode is older than the learner allows. A group of environments may begin with fewer credits than it needs; the
+rest is taken from the next grant. When an actor or a shard dies, episodes are lost: the learner reports the shortfall,
+and every actor gets credits for its share of it.
 """
-
-from __future__ import annotations
 
 import math
 import threading
@@ -18,12 +16,11 @@ from placement.modelcache.store import ParameterStore, StoreTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.training.actor import ScheduleClosed, Ticket
 
-LOOK_SECONDS = 0.5
-"""After this long without a new version, the number of actors and the shortfall are read again."""
+LOOK_SECONDS = 0.5  # seconds without a new version after which the number of actors and the shortfall are read again
 
 
 class EpisodeCredits:
-    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant."""
+    """Counts an actor's credits: episodes that it may begin; negative if it began some ahead of the next grant."""
 
     def __init__(self, *, episodes_per_iteration: int, max_staleness: int) -> None:
         self._per_iteration, self._shares = episodes_per_iteration, 1 + max_staleness
@@ -56,10 +53,10 @@ class EpisodeCredits:
 
 
 class CreditedSchedule:
-    """Issues tickets to begin episodes, as an `EpisodeSchedule` does, for an actor in a process of its own.
+    """Issues tickets to begin episodes, like an `EpisodeSchedule`, for an actor in a separate process.
 
-    New versions appear in `store`. `credits` says how many episodes may begin (None: no limit), `actors` how many are
-    alive, and `shortfall` returns the learner's last report.
+    New versions appear in `store`. `credits` limits the episodes that may begin (None: no limit), `actors` returns the
+    number of living ones, and `shortfall` the learner's last report.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class CreditedSchedule:
         version = self._store.version()
         while True:
             if self._closed:
-                raise ScheduleClosed(f"{threading.current_thread().name} begins no more episodes: the run is ending")
+                raise ScheduleClosed(f"{threading.current_thread().name} starts no more episodes: the run is ending")
             if version >= 0 and self._may_begin(version, count):
                 return Ticket(version, version)
             if time.monotonic() > deadline:
@@ -90,10 +87,10 @@ class CreditedSchedule:
             version = self._next(version)
 
     def finish(self, ticket: Ticket) -> None:
-        """Nobody counts what is written."""
+        """Does nothing, since written episodes are not counted."""
 
     def close(self) -> None:
-        """No more episodes begin. May be called twice."""
+        """Stops further episodes from beginning. May be called twice."""
         self._closed = True
 
     def _may_begin(self, version: int, count: int) -> bool:

@@ -1,6 +1,4 @@
-"""The learner hosts: the first one publishes, measures and saves; all read their own shards and learn together."""
-
-from __future__ import annotations
+"""The learner hosts: the first one publishes, evaluates and saves; all read their own shards and learn together."""
 
 import contextlib
 import dataclasses
@@ -40,13 +38,12 @@ from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 
 LOCK_NAME = ".learner.lock"
-LOCK_SECONDS = 30.0
-"""How long a learner waits for the previous one, whose run was killed, to be gone."""
+LOCK_SECONDS = 30.0  # timeout in seconds for the previous learner, whose run was killed, to end
 
 
 @dataclasses.dataclass(frozen=True)
 class LearnerHost:
-    """A learner process, as its learning sees it; `stop` is set when the run is to end."""
+    """The part of a learner process that learning uses; `stop` is set when the run must end."""
 
     config: TrainConfig
     coordinator: CoordinatorClient
@@ -60,8 +57,8 @@ class LearnerHost:
     ) -> tuple[EpisodeCollector, ShardedReplay]:
         """The episodes that may be learned from, and this host's shards that they come from.
 
-        `learned` are those learned from before, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; placements that
-        are better than any before go to `best`.
+        `learned` are the episodes learned from before, int64 [N, 3], in the format of `EpisodeIntervalSet.rows`; new
+        best placements are added to `best`.
         """
         config, coordinator, hosts = self.config, self.coordinator, self.hosts
         mine = shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
@@ -88,7 +85,7 @@ class LearnerHost:
 def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
     """The first host's loop, ready to run, with its servers open; raises CheckpointError.
 
-    ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
+    ConfigError: the run folder contains another run, or the devices cannot share the work evenly.
     """
     config, coordinator, network = host.config, host.coordinator, host.network
     folder, runtime = run_folder.working_folder(config.run_dir), config.runtime
@@ -138,9 +135,9 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
 
 
 def follow(host: LearnerHost) -> None:
-    """Learns with the other hosts until it is to stop: publishing, saving and evaluating are the first host's.
+    """Learns with the other hosts until it must stop; the first host publishes, saves and evaluates.
 
-    Raises ReplayTimeout where no episodes come, and JaxRuntimeError where another host is gone.
+    Raises ReplayTimeout if no episodes arrive, and JaxRuntimeError if another host is gone.
     """
     config, coordinator = host.config, host.coordinator
     designs = run_folder.load_designs(config)
@@ -149,7 +146,7 @@ def follow(host: LearnerHost) -> None:
     learner.state = start.learner
     numbers = PublicationNumbers(start.first, iteration=start.iteration)
     numbers.newest = start.iteration
-    # Episodes that claim to be the best are replayed, so that nothing untrue is learned from; host 0 keeps them.
+    # Episodes that claim to be the best are replayed, so that nothing false is learned from; host 0 keeps them.
     best = BestTracker(designs, config.env.cost.weights())
     replay, shards = host.open_shards(designs, best, numbers, learned=start.learned)
     with contextlib.closing(shards), contextlib.suppress(ReplayClosed):
@@ -159,7 +156,7 @@ def follow(host: LearnerHost) -> None:
             while numbers.newest < config.ppo.iterations:
                 prepared = pipeline.next(timeout=config.replay.timeout).prepared
                 learner.learn(prepared, iteration=numbers.newest, elapsed=host.hosts.first(0.0))
-                jax.block_until_ready(learner.state)  # what the hosts exchange next must not overtake it
+                jax.block_until_ready(learner.state)  # The next exchange of the hosts must not overtake it.
                 numbers.newest += 1
     host.stop.wait()
 
@@ -171,19 +168,19 @@ class RootStore(ParameterPublisher):
         self._cache, self._layout, self._publications = cache, layout, publications
 
     def publish(self, iteration: int, parameters: Any) -> None:
-        """Makes the parameters after `iteration` iterations the newest; SnapshotMismatch if not of the layout."""
+        """Makes the parameters after `iteration` iterations the newest; raises SnapshotMismatch for another layout."""
         self._cache.publish(self._layout.pack(self._publications.number(iteration), parameters))
 
 
 class PeerEpisodes:
-    """The first of several hosts keeps the other hosts' identities of episodes, and their best placements.
+    """Keeps the other hosts' identities of episodes, and their best placements, on the first of several hosts.
 
-    `learned` are int64 [N, 3], all hosts' episodes that were learned from before.
+    `learned` are all hosts' episodes that were learned from before, int64 [N, 3].
     """
 
     def __init__(self, learners: int, verifier: EpisodeVerifier, learned: np.ndarray) -> None:
         self._learners, self._verifier, self._learned = learners, verifier, EpisodeIntervalSet(learned)
-        self._lock = threading.Lock()  # another thread may save a checkpoint
+        self._lock = threading.Lock()  # Another thread may save a checkpoint.
 
     def received(self, episodes: Sequence[Episode]) -> None:
         for episode in episodes:
@@ -194,7 +191,7 @@ class PeerEpisodes:
                 self._verifier.keep(episode, int(episode.version))
 
     def learned(self, mine: np.ndarray) -> np.ndarray:
-        """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has read."""
+        """All hosts' episodes learned from, int64 [N, 3]; `mine` are those that this host has read."""
         with self._lock:
             others = self._learned.rows()
         both = [(mine, True), (others, False)]
@@ -207,7 +204,7 @@ class PeerEpisodes:
 
 
 def _oldest(config: TrainConfig) -> int:
-    """Versions that an episode may lag behind: the bound, and what groups of environments reach beyond it."""
+    """Maximum versions that an episode may lag behind: the bound, plus the excess by groups of environments."""
     runtime = config.runtime
     if runtime.staleness == "drop":
         return runtime.max_staleness
@@ -216,7 +213,7 @@ def _oldest(config: TrainConfig) -> int:
 
 
 def _measures(replay: EpisodeCollector, shards: ShardedReplay) -> dict[str, float]:
-    """What `metrics.csv` says of the shards and of the episodes that came."""
+    """The columns of `metrics.csv` on the shards and the received episodes."""
     return {
         **replay.evaluation(),
         **replay.staleness(),

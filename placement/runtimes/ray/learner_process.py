@@ -1,4 +1,4 @@
-"""A learner host in a process of its own: the first one leads, the others follow."""
+"""A learner host in its own process; the first one leads, the others follow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from placement.training.learner_loop import LearnerLoop
 
 _log = logging.getLogger(__name__)
-ALONE = 76
-"""Exit code of a learner host that lost the others; all are restarted."""
+ALONE = 76  # exit code of a learner host that lost the others; all are restarted
 
 
 class LearnerProcess(RoleProcess):
-    """A learner: from the newest checkpoint on, until done or told to stop."""
+    """A learner, which starts from the newest checkpoint and ends when done or stopped."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -33,10 +32,10 @@ class LearnerProcess(RoleProcess):
             os._exit(ALONE)
 
     def run(self, rendezvous: int = 0) -> Run | None:
-        """Trains; returns the first host's result. Raises what `learner_host.opened` and `LearnerLoop.run` raise.
+        """Trains; returns the first host's result. Raises the errors of `learner_host.opened` and `LearnerLoop.run`.
 
         Args:
-            rendezvous: at which the learner hosts meet; a higher number at each start of theirs.
+            rendezvous: number of the learner hosts' meeting, which rises with each of their starts.
         """
         self._rendezvous = rendezvous
         if not self.config.runtime.roles.learner.gpus and self.config.runtime.address == "local":
@@ -76,7 +75,7 @@ class LearnerProcess(RoleProcess):
             return complete(self._loop, flips=self.config.flips)
 
     def stop(self) -> Run | None:
-        """Ends the loop's waits and saves at once; returns how far the run is, None if it has not begun."""
+        """Ends the loop's waits and saves at once; returns the run's state, or None if it has not begun."""
         super().stop()
         if self._loop is None:
             return None

@@ -1,11 +1,9 @@
-"""The processes of a run: their roles and numbers, which learner host they belong to, and what they tell each other.
+"""The processes of a run: their roles and numbers, their learner hosts, and the messages between them.
 
-Every learner host has shards and actors of its own: an actor writes to the shards of one host only, so that every host
-gets its share of an iteration's episodes whatever becomes of other hosts' shards. Imports nothing heavy: all processes
-use this.
+Every learner host has its own shards and actors: an actor writes to the shards of one host only, so that every host
+gets its share of an iteration's episodes regardless of other hosts' shards. Imports nothing heavy, since all processes
+use this module.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import enum
@@ -38,21 +36,15 @@ class Who:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Times that nobody chooses, in seconds; tests take shorter ones.
+    """Internal intervals and timeouts in seconds; tests use shorter ones."""
 
-    Attributes:
-        start: within which every process must have started.
-        heartbeat: between two heartbeats of a process.
-        shard_checkpoint: between two checkpoints of a shard.
-    """
-
-    start: float = 300.0
-    heartbeat: float = 1.0
-    shard_checkpoint: float = 30.0
+    start: float = 300.0  # timeout for every process to start
+    heartbeat: float = 1.0  # interval between two heartbeats of a process
+    shard_checkpoint: float = 30.0  # interval between two checkpoints of a shard
 
 
 def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:
-    """How many processes of each role a run has."""
+    """The number of processes of each role in a run."""
     return {
         RoleName.SHARD: runtime.shards,
         RoleName.CACHE: runtime.caches,
@@ -73,7 +65,7 @@ def shards_of(host: int, *, shards: int, learners: int) -> tuple[int, ...]:
 
 
 def share(config: TrainConfig) -> int:
-    """Episodes that each learner host reads for one iteration."""
+    """Number of episodes that each learner host reads for one iteration."""
     return config.ppo.episodes_per_iteration // config.runtime.learners
 
 
@@ -99,22 +91,15 @@ class Rendezvous:
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """What a process reports of itself to the coordinator, at intervals.
-
-    Attributes:
-        incarnation: a different number at each start of the process.
-        host: name or address of its machine.
-        address: `host:port` at which it serves; "" if it serves nothing.
-        ready: whether it has finished starting.
-        measures: numbers by name, for people and `metrics.csv`.
-    """
+    """A process's report to the coordinator, at intervals."""
 
     who: Who
-    incarnation: int
-    host: str
+    incarnation: int  # a different number at each start of the process
+    host: str  # name or address of its machine
     pid: int
-    address: str = ""
-    ready: bool = False
+    address: str = ""  # `host:port` at which it serves; "" if it serves nothing
+    ready: bool = False  # whether it has finished starting
+    # numbers by name, for people and `metrics.csv`
     measures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     rendezvous: Rendezvous = Rendezvous()
 
@@ -129,7 +114,7 @@ class ServerLocation:
 
 @dataclasses.dataclass(frozen=True)
 class Shortfall:
-    """The learner waits for so many `missing` episodes that do not come; `number` rises with each such message."""
+    """The learner's report that it waits for `missing` episodes; `number` rises with each such message."""
 
     number: int = 0
     missing: int = 0
@@ -137,31 +122,23 @@ class Shortfall:
 
 @dataclasses.dataclass(frozen=True)
 class HeartbeatReply:
-    """The coordinator's answer to a heartbeat.
+    """The coordinator's answer to a heartbeat."""
 
-    Attributes:
-        edition: of the addresses; only a process with another edition gets them.
-        shards, caches: by number; None: unchanged.
-        root: the learner's own cache.
-        actors, shortfall: of the process's learner host: its living actors, and its missing episodes.
-        stop: whether the run is ending.
-        summary: numbers over all roles, for the learner's `metrics.csv`.
-    """
-
-    edition: int = -1
-    shards: tuple[ServerLocation, ...] | None = None
+    edition: int = -1  # the edition of the addresses, which only a process with another edition receives
+    shards: tuple[ServerLocation, ...] | None = None  # shards, caches: locations by number; None: unchanged
     caches: tuple[ServerLocation, ...] | None = None
-    root: ServerLocation = ServerLocation()
-    actors: int = 0
+    root: ServerLocation = ServerLocation()  # the learner's own cache
+    actors: int = 0  # actors, shortfall: living actors and missing episodes of the process's learner host
     shortfall: Shortfall = Shortfall()
     rendezvous: Rendezvous = Rendezvous()
-    stop: bool = False
+    stop: bool = False  # whether the run is ending
+    # numbers over all roles, for the learner's `metrics.csv`
     summary: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class RunView:
-    """What the driver shows: the newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
+    """The data for the driver: newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
 
     heartbeats: tuple[Heartbeat, ...]
     rows: tuple[Mapping[str, float], ...]

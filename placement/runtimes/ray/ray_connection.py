@@ -1,9 +1,7 @@
-"""A connection to Ray: one of this run's own on this machine, on loopback with a token, or one that runs already.
+"""A connection to Ray: either this run's own on this machine, on loopback with a token, or a running one.
 
 It also finds and ends the processes below this one.
 """
-
-from __future__ import annotations
 
 import contextlib
 import importlib.util
@@ -30,45 +28,39 @@ from placement.utils.worker_threads import WorkerFailed
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
-OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wants at least 75 MiB
-END_SECONDS = 0.5
-"""How long Ray may take to disconnect before its processes are killed."""
+OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing uses it; Ray requires at least 75 MiB
+END_SECONDS = 0.5  # seconds for Ray to disconnect before its processes are killed
 HEAD = "gcs_server"
-"""The process of Ray that a driver must not outlive while it disconnects: Ray would end it after some seconds."""
+"""Ray's process that a driver must not outlive while it disconnects: Ray would end the driver after seconds."""
 HANG_SECONDS = 60.0
-"""How long Ray may take to disconnect on a busy machine before its head is killed, too, and Ray ends this process."""
-LEAVE_SECONDS = 10.0
-"""Deadline for leaving somebody else's cluster."""
-CONNECT_SECONDS = 10.0
-"""Deadline for somebody else's cluster to accept a connection."""
+"""Seconds for Ray to disconnect on a busy machine before its head is killed, too, and Ray ends this process."""
+LEAVE_SECONDS = 10.0  # timeout for leaving an existing cluster, in seconds
+CONNECT_SECONDS = 10.0  # timeout for an existing cluster to accept a connection, in seconds
 POLL_SECONDS = 0.05
 SPARE_CPUS = 1.0
-STARTS = 3
-"""Attempts to start a Ray that is not ready in time, as on a machine that is busy with other work."""
-NOT_READY = "timed out during startup"
-"""Ray's message in that case."""
+STARTS = 3  # number of attempts to start a Ray that is not ready in time, as on a busy machine
+NOT_READY = "timed out during startup"  # Ray's message in that case
 TOKEN_HINT = "if it has a token, set RAY_AUTH_TOKEN; if it has none, RAY_AUTH_MODE=disabled"
-"""What to try where a cluster does not let this process join."""
+"""Advice if a cluster does not let this process join."""
 FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
 _ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics
     "RAY_DISABLE_IMPORT_WARNING": "1",
-    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # else it prints native stack traces at SIGTERM and aborts
+    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # otherwise it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
-_OWN = {
+_OWN = {  # environment variables of a run's own Ray
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),  # Ray reads it once
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's only switch between its public and its loopback address
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # otherwise some of its processes outlive a killed run by a minute
 }
-"""For a Ray of this run's own."""
 
 
 def import_ray(*, with_reverb: bool = True) -> Any:
-    """The module `ray`; raises ConfigError saying how to install it, and Reverb, which a training needs, too."""
+    """The module `ray`; raises ConfigError with installation advice for it and for Reverb, which training needs."""
     try:
         import ray
     except ImportError as error:
@@ -92,15 +84,15 @@ def opened(
     with_reverb: bool = True,
     breakable: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Iterator[Any]:
-    """The module `ray`, connected as `config` says; at the end it is disconnected.
+    """Connects the module `ray` with the settings `config`; at the end it is disconnected.
 
-    No process of a Ray of this run's own is left, however the block ends. `run_dir` records where Ray's own files are,
-    so that those of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts.
-    A Ray of this run's own has `cpus` processors; None: what all roles reserve. `with_reverb` is as of `import_ray`.
+    No process of the run's own Ray remains after the block. `run_dir` records where Ray's own files are, so that those
+    of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts. The run's own
+    Ray has `cpus` processors; None: the sum that all roles reserve. `with_reverb` is that of `import_ray`.
 
     Raises:
         ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
-        WorkerFailed: a Ray of this run's own was not ready in time.
+        WorkerFailed: the run's own Ray was not ready in time.
     """
     with _environment(config.address):
         ray = import_ray(with_reverb=with_reverb)
@@ -110,7 +102,7 @@ def opened(
             try:
                 yield ray
             finally:
-                with contextlib.suppress(TimeoutError):  # the cluster is gone
+                with contextlib.suppress(TimeoutError):  # The cluster is gone.
                     within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
             return
         note = run_dir / FOLDER_FILE
@@ -127,9 +119,9 @@ def opened(
 
 @contextlib.contextmanager
 def _environment(address: str) -> Iterator[None]:
-    """Sets what Ray's processes inherit, and restores it afterwards.
+    """Sets the environment that Ray's processes inherit, and restores it afterwards.
 
-    A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are.
+    The run's own Ray binds to loopback and has its own token, regardless of the user's settings.
     """
     mode = {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
     values = _ALWAYS | (_OWN if address == LOCAL else mode)
@@ -146,19 +138,19 @@ def _environment(address: str) -> Iterator[None]:
 
 
 def _reserved(config: RuntimeConfig) -> float:
-    """The sum of all roles' processors: on one machine they share what there is, and none waits for its own."""
+    """The sum of all roles' processors; on one machine they share its processors, and none waits for its own."""
     counts = processes_of(config)
     return sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items()) + SPARE_CPUS
 
 
 def _start_or_retry(ray: Any, cpus: int, note: Path, others: Sequence[psutil.Process]) -> None:
-    """Starts a Ray of this run's own; WorkerFailed after some that were not ready in the half minute that Ray waits."""
+    """Starts the run's own Ray; raises WorkerFailed if several starts take more than the half minute of Ray's wait."""
     for _ in range(STARTS):
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")
         try:
             _start(ray, cpus, folder)
-        except Exception as error:  # Ray has no class of its own for it
+        except Exception as error:  # Ray has no separate class for it.
             if NOT_READY not in str(error):
                 raise
             _log.warning("Ray was not ready in time; it is restarted")
@@ -185,13 +177,13 @@ def _start(ray: Any, cpus: int, folder: str) -> None:
             _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder above it stays closed
         )
     address = ray.util.get_node_ip_address()
-    if address != "127.0.0.1":  # Ray was imported before this run could set it
+    if address != "127.0.0.1":  # Ray was imported before this run could set it.
         _log.warning("Ray listens on %s, not on loopback: it was imported before the run began", address)
 
 
 @contextlib.contextmanager
 def _sigterm_kept_from_children() -> Iterator[None]:
-    """Processes that start in this block never see SIGTERM, which `timeout` and Slurm send to the whole group.
+    """Hides SIGTERM, which `timeout` and Slurm send to the whole group, from processes that start in this block.
 
     This process ends them once the learner has saved. Its own signals arrive meanwhile through other threads.
     """
@@ -252,14 +244,14 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Whether it still runs; a zombie does not."""
+    """Whether a process still runs; a zombie does not."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     return False
 
 
 def program(process: psutil.Process) -> str:
-    """The name of the program that it runs; empty if it has ended."""
+    """The name of a process's program; empty if it has ended."""
     with contextlib.suppress(psutil.Error):
         return process.name()
     return ""
@@ -276,7 +268,7 @@ def end_all(processes: Iterable[psutil.Process], *, timeout: float) -> list[psut
 
 
 def wait_for_end(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
-    """Those that have not ended within `timeout` seconds."""
+    """Waits up to `timeout` seconds; returns the processes that have not ended."""
     deadline = time.monotonic() + timeout
     left = [process for process in processes if alive(process)]
     while left and time.monotonic() < deadline:

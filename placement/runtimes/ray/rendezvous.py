@@ -1,6 +1,4 @@
-"""How learner hosts meet and start from the same state."""
-
-from __future__ import annotations
+"""The rendezvous of learner hosts, after which they start from the same state."""
 
 import dataclasses
 import socket
@@ -22,8 +20,8 @@ def join(
 ) -> Hosts:
     """Makes this process host `index` of the run's learner hosts; call it before JAX computes anything.
 
-    Host 0 says through the coordinator where they meet; `rendezvous` is the number of this start of all hosts. Raises
-    TimeoutError if it did not say so within `timeout` seconds, RuntimeError if the others did not come.
+    Host 0 announces the meeting point through the coordinator; `rendezvous` is the number of this start of all hosts.
+    Raises TimeoutError if it did not do so within `timeout` seconds, RuntimeError if the others did not arrive.
     """
     if count == 1:
         return Hosts()
@@ -36,7 +34,7 @@ def join(
 
 
 def _meeting_place(network: NetworkAccess) -> tuple[str, str]:
-    """Where JAX's coordination service is to listen, and the address by which other hosts reach it.
+    """The address that JAX's coordination service listens on, and the one by which other hosts reach it.
 
     JAX's service authenticates nobody. With a token it stays on loopback, behind a gate.
     """
@@ -49,22 +47,17 @@ def _meeting_place(network: NetworkAccess) -> tuple[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class InitialState:
-    """What all hosts begin with.
+    """The initial state of all hosts."""
 
-    Attributes:
-        learner: its state, a pytree of arrays.
-        learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-        iteration, first: iterations done, and the number under which the parameters after them are published.
-    """
-
-    learner: Any
-    learned: np.ndarray
+    learner: Any  # the learner's state, a pytree of arrays
+    learned: np.ndarray  # int64 [N, 3], episodes learned from before, in the format of `EpisodeIntervalSet.rows`
+    # iteration, first: iterations done, and the number under which the parameters after them are published
     iteration: int
     first: int
 
 
 def agree(hosts: Hosts, start: InitialState) -> InitialState:
-    """Host 0's state, on every host; all must call this with the same structure of the learner's state.
+    """Distributes host 0's state to every host; all must call this with the same structure of the learner's state.
 
     Raises JaxRuntimeError if another host is gone.
     """

@@ -1,9 +1,7 @@
-"""What the processes of all roles share, and the two roles that serve: replay shards and model caches.
+"""The common part of the processes of all roles, and the two roles that serve: replay shards and model caches.
 
 Ray starts and restarts the processes, and they send heartbeats to the coordinator.
 """
-
-from __future__ import annotations
 
 import ctypes
 import dataclasses
@@ -22,32 +20,31 @@ from placement.training.run_folder import load_designs, steps, working_folder
 from placement.transport.gate import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
-MAX_CALLS = 4
-"""Methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it."""
+MAX_CALLS = 4  # number of methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it
 LOOK_SECONDS = 0.2
 BLOCK_BYTES = 1 << 20
-"""Freed blocks of this size or more are returned to the system: a snapshot of parameters is larger."""
+"""Minimum size in bytes of freed blocks that are returned to the system; a snapshot of parameters is larger."""
 _M_MMAP_THRESHOLD = -3  # glibc's malloc.h
 
 
 @dataclasses.dataclass(frozen=True)
 class Factories:
-    """The classes of the network and its learner, as `module:class`: only processes that need them import them."""
+    """The classes of the network and its learner as `module:class`, so that they are imported only where needed."""
 
     agent: str = "placement.policy.agent:Agent"
     learner: str = "placement.ppo.learner:Learner"
 
 
 def find(name: str) -> Any:
-    """What `module:name` names."""
+    """The object that `module:name` names."""
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 class RoleProcess:
-    """A process. Ray makes it, calls `run` and restarts it when it dies.
+    """A process that Ray makes, runs (`run`) and restarts when it dies.
 
-    Its servers ask for the run's token; without one they ask for none, because only this machine reaches them.
+    Its servers require the run's token, if there is one; without one only this machine can reach them.
     """
 
     def __init__(
@@ -66,7 +63,7 @@ class RoleProcess:
         return coordinator
 
     def network(self) -> NetworkAccess:
-        """How this process serves others, and reaches them."""
+        """The network settings of this process."""
         import ray
 
         wanted = self.config.runtime.bind
@@ -84,7 +81,7 @@ class RoleProcess:
 
 
 class ShardProcess(RoleProcess):
-    """A replay shard: a Reverb server in a process of its own."""
+    """A replay shard, which is a Reverb server in its own process."""
 
     def run(self) -> None:
         keep_off_accelerators()
@@ -131,7 +128,7 @@ class CacheProcess(RoleProcess):
         fan_out, network = self.config.runtime.fan_out, self.network()
 
         def above() -> tuple[str, ...]:
-            """The parent, its parent …, the learner's own cache at last."""
+            """The addresses of the parent, its parent and so on, and of the learner's own cache last."""
             tree = plan_tree(coordinator.cache_hosts(), fan_out)
             return coordinator.cache_addresses(tree.ancestors(self.who.number))
 
@@ -158,8 +155,8 @@ def keep_off_accelerators(*, threads: int | None = None) -> None:
 def return_freed_blocks(threshold: int) -> bool:
     """Makes the C library return freed blocks of at least `threshold` bytes to the system; returns whether it can.
 
-    glibc raises that threshold with each such block that is freed, and keeps later ones; a server of large blocks then
-    grows to a multiple of what it holds.
+    By default, glibc raises that threshold with each such block that is freed, and keeps later ones; a server of large
+    blocks then grows to a multiple of its content.
     """
     try:
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, threshold))

@@ -37,7 +37,7 @@ class RolloutProcess(RoleProcess):
         self._shards = shards_of(host, shards=runtime.shards, learners=runtime.learners)
 
     def run(self) -> None:
-        """Plays until it is to stop; raises TimeoutError if no parameters come for an hour."""
+        """Plays until it must stop; raises TimeoutError if no parameters arrive for an hour."""
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
         from placement.modelcache.store import StoreClosed
@@ -75,7 +75,7 @@ class RolloutProcess(RoleProcess):
         from placement.modelcache.tree import plan_tree
 
         def addresses() -> tuple[str, ...]:
-            """The cache on this machine or a leaf of the tree, a second one, those above, the learner's own at last."""
+            """Addresses of the cache on this machine or a leaf, another leaf, their ancestors, and the learner's."""
             tree = plan_tree(coordinator.cache_hosts(), self.config.runtime.fan_out)
             return coordinator.cache_addresses(tree.readable(coordinator.host, self.who.number))
 
@@ -83,7 +83,7 @@ class RolloutProcess(RoleProcess):
         return CacheReader(addresses, layout, token=self.network().token)
 
     def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
-        """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
+        """The replay's writing side, to the learner host's shard on this machine, or to one chosen by number."""
         from placement.replay.shard_writer import ShardWriter
 
         hosts, number = coordinator.shard_hosts(self._shards), self.who.number
@@ -106,7 +106,7 @@ class RolloutProcess(RoleProcess):
 
 
 class ActorProcess(RolloutProcess):
-    """An actor with local inference on the CPU: nobody tells it how many episodes to play."""
+    """An actor with local inference on the CPU, which decides by itself how many episodes to play."""
 
     def play(self, coordinator: CoordinatorClient) -> None:
         import jax
@@ -129,10 +129,10 @@ class ActorProcess(RolloutProcess):
         )
         pool = make_pool(self.designs, envs, config=config.env, num_threads=runtime.env_threads)
         key = role_key(config.seed, SeedRole.ACTOR, number)
-        # No two starts draw the same: an episode that is played again after a restart would be counted twice.
+        # No two starts draw the same numbers; an episode that is played again after a restart would be counted twice.
         for half in (incarnation >> 20, incarnation & (2**20 - 1)):
             key = jax.random.fold_in(key, half)
-        # Good placements are not reported: they travel with the episodes, and the learner finds them.
+        # Good placements are not reported, since the learner finds them in the episodes.
         context = ActorContext(LocalInference(self.agent), schedule, self.store, self.writer, best=None)
         identity = (number << INCARNATION_BITS) | incarnation
         coordinator.ready()
@@ -140,7 +140,7 @@ class ActorProcess(RolloutProcess):
 
 
 class EvaluatorProcess(RolloutProcess):
-    """The evaluator: greedy episodes with every n-th version of the parameters.
+    """The evaluator, which plays greedy episodes with every n-th version of the parameters.
 
     Its episodes travel like any others, so that nothing can be claimed that was not played.
     """
@@ -175,6 +175,6 @@ class EvaluatorProcess(RolloutProcess):
 
 
 def nearest(hosts: tuple[str, ...], host: str, number: int) -> int:
-    """Which of the servers on `hosts` process `number` on machine `host` uses: one on its own machine, or by number."""
+    """The server, of those on `hosts`, for process `number` on machine `host`: one on its machine, or by number."""
     here = [index for index, other in enumerate(hosts) if other == host]
     return here[number % len(here)] if here else number % len(hosts)

@@ -1,4 +1,4 @@
-"""What processes measure, as numbers by name, for heartbeats, the table of processes and `metrics.csv`.
+"""The measurements of processes as numbers by name, for heartbeats, the table of processes and `metrics.csv`.
 
 Latencies are in milliseconds: `<what>_ms_mean`, `_p50` (median) and `_p99`.
 """
@@ -25,18 +25,17 @@ if TYPE_CHECKING:
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
-COLUMNS = {
+COLUMNS = {  # titles of the table of processes, and their measures, of which a role shows those that it has
     "episodes/s": ("episodes_per_second",),
     "waiting": ("size",),
     "read ms": ("read_ms_mean", "read_ms_p50", "read_ms_p99"),
     "write ms": ("write_ms_mean", "write_ms_p50", "write_ms_p99"),
     "memory MB": ("resident_mb",),
 }
-"""Titles of the table of processes, and the measures beneath them, of which a role shows those that it has."""
 
 
 def resident_mb() -> float:
-    """This process's resident memory, megabytes."""
+    """This process's resident memory in megabytes."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
@@ -51,7 +50,7 @@ def reader(source: Source) -> dict[str, float]:
 
 
 class WriterMeasures:
-    """Measures of a process that writes episodes to a shard; rates are since the last call."""
+    """Measures of a process that writes episodes to a shard; rates cover the time since the last call."""
 
     def __init__(self, writer: ShardWriter) -> None:
         self._writer, self._at, self._before = writer, time.monotonic(), (0, 0)
@@ -86,13 +85,13 @@ def shard(load: ShardLoad) -> dict[str, float]:
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
-    """What a learner host that does not write `metrics.csv` dropped."""
+    """The numbers of episodes dropped by a learner host that does not write `metrics.csv`."""
     lost = {"rejected": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
 def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
-    """What the learner knows of the shards: each one's measures, and the sums of what was lost."""
+    """The learner's data on the shards: each one's measures, and the sums of losses."""
     numbers: dict[str, float] = {}
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
@@ -105,7 +104,7 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
 def summarise(heartbeats: Sequence[Heartbeat]) -> dict[str, float]:
     """Each role's `<role>_<measure>` over its processes, and the number of these, `<role>s`.
 
-    Rates and counts are added, others averaged; of a p99 the worst is taken.
+    Rates and counts are added, others averaged; for a p99, the worst is used.
     """
     gathered: dict[str, list[float]] = {}
     counts: dict[str, float] = {}
@@ -129,8 +128,8 @@ def _combine(name: str, values: list[float]) -> float:
 
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
-    """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
-    from placement.report.placement_metrics import make_table  # only the driver draws
+    """A table of the run's processes, one line per role; `restarts` are counts by the processes' names."""
+    from placement.report.placement_metrics import make_table  # Only the driver draws.
 
     rows: list[list[str]] = []
     numbers = summarise(heartbeats)

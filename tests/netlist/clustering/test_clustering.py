@@ -1,4 +1,4 @@
-"""Clustering: its steps by hand, what a clustering must hold for any design, and repeatability."""
+"""Clustering: its steps by hand, invariants for any design, and repeatability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that change groups: by hand, never for the worse, within their bounds."""
+"""Refinement of groups of cells: by hand, never for the worse, within bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAR = 1e9
 
 
 def price(joined: Connectivity, group: np.ndarray) -> int:
-    """Nets between places, and places of nets, each counted slowly; a node without a group is a place of its own."""
+    """Counts the nets between groups, and the groups of nets, slowly; a node without a group is a group of its own."""
     total = 0
     for net in range(len(joined.nets)):
         places = {int(group[node]) if group[node] >= 0 else -1 - int(node) for node in joined.node[joined.net == net]}
@@ -53,7 +53,7 @@ def test_it_pays_and_keeps_its_bounds(seed: int) -> None:
 
 
 def test_the_gain_of_a_single_move_is_what_it_saves() -> None:
-    """One movable cell at a time, so that no two moves meet: each one taken lowers the price."""
+    """One movable cell at a time, so that no two moves interact: each accepted move lowers the cost."""
     design = chain_design([("a", 40)], parallel=60, seed=5)
     joined = connectivity(design)
     group = np.full(design.netlist.num_nodes, -1)

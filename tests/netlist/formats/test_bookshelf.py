@@ -1,4 +1,4 @@
-"""Bookshelf designs: one by hand, with files missing, refusals, and a real one counted."""
+"""Bookshelf designs: one by hand, missing files, rejections, and statistics of a real one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_variants_of_other_tools(tmp_path: Path) -> None:
     assert found.netlist.names == plain.netlist.names
     new = [notice.partition(": ")[2] for notice in found.notices if notice not in plain.notices]
     assert new == [
-        "d.route say nothing about places: they are passed over", "the file says numnodes : 4, but holds 5",
+        "d.route contain no positions: they are skipped", "the file says numnodes : 4, but holds 5",
     ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert plan.die == Rectangle(-1, 0, 100, 100)
     assert plan.rows.x.tolist() == [0, 0, 60]
     assert plan.rows.width.tolist() == [100, 40, 40]
-    assert any("1 weights are not of nets" in notice for notice in design.notices)
+    assert any("1 weights are not for nets" in notice for notice in design.notices)
 
 
 def test_large_terminals_may_be_freed(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
 
 
 def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> None:
-    """Two terminals of 40 × 20 µm far apart, the second lying: 20 across, 40 up."""
+    """Two terminals of 40 × 20 µm far apart, the second turned: 20 across, 40 up."""
     files = {name: text for name, text in FILES.items() if name != "scl"}
     files["nodes"] = files["nodes"].replace("p 1 1 terminal", "p 40 20 terminal")
     files["pl"] = "UCLA pl 1.0\nm 0 0 : N\na 0 0 : N\nb 0 0 : N\np 0 0 : N /FIXED\nf 160 80 : E /FIXED\n"
@@ -186,7 +186,7 @@ def test_faults_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.aux").write_text("RowBasedPlacement : ../d.nodes d.nets")
-    with pytest.raises(DesignError, match=r"must be a file beside the \.aux file"):
+    with pytest.raises(DesignError, match=r"must be in the folder of the \.aux file"):
         read_bookshelf(tmp_path / "d.aux")[0]
 
 
@@ -213,7 +213,7 @@ def test_an_aux_that_names_packed_files(tmp_path: Path) -> None:
 
 
 def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
-    """The format has one net per driving pin, and a pad is one pin: of three nets between two pads one is left out."""
+    """The format has one net per driving pin, and a pad is one pin: of three nets between two pads one is omitted."""
     pads = "".join("NetDegree : 2\n p O\n q I\n" for _ in range(3))
     nodes = FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6").replace("NumTerminals : 2", "NumTerminals : 3")
     nets = FILES["nets"].replace("NumNets : 3", "NumNets : 6").replace("NumPins : 6", "NumPins : 12") + pads
@@ -223,7 +223,7 @@ def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
     core = Rectangle(0, 0, 100, 100)
     flat = dataclasses.replace(flat, floorplan=dataclasses.replace(flat.floorplan, core=core, die=core))
     imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=ClusteringSettings(clusters=2)))
-    assert [notice for notice in imported.notices if notice.startswith("1 nets are left out: each of their pins")]
+    assert [notice for notice in imported.notices if notice.startswith("1 nets are ignored: all of their pins")]
     netlist = imported.design.netlist
     ports = set(netlist.ports.tolist())
     between = [

@@ -86,7 +86,7 @@ def test_pads_beside_the_core_and_bumps_are_points(tmp_path: Path) -> None:
     assert (at["nowhere"], at["lost"]) == ((10, 40), (50, 0))
     assert placement.fixed[[*points, node["within"]]].all() and placement.placed[points].all()
     assert design.pads.tolist() == [node["within"]]
-    assert "4 pads and corners of the pad ring stay where they are" in design.notices
+    assert "4 pads and corners of the pad ring stay in place" in design.notices
     assert any(notice.startswith("2 of 6 pads and bumps have no position") for notice in design.notices)
 
 
@@ -111,7 +111,7 @@ def test_rows_of_pads_are_no_part_of_the_core(tmp_path: Path) -> None:
     design = ring(tmp_path)
     assert design.floorplan.core == Rectangle(2, 4, 52, 8)
     assert len(design.floorplan.rows) == 2
-    words = "2 rows of sites that are for pads or in no LEF file (pads) are no part of the core"
+    words = "2 rows of sites that are for pads or in no LEF file (pads) are not part of the core"
     assert any(notice.endswith(words) for notice in design.notices)
 
 
@@ -119,7 +119,7 @@ def test_rows_of_sites_that_no_lef_file_has_are_no_part_of_the_core_where_others
     text = DEF.replace("TRACKS X 100 DO 150", ROWS)
     design = read(tmp_path, LEF, text)
     assert design.floorplan.core == Rectangle(2, 4, 52, 8)
-    assert any("in no LEF file (pads) are no part of the core" in notice for notice in design.notices)
+    assert any("in no LEF file (pads) are not part of the core" in notice for notice in design.notices)
 
 
 def read(tmp_path: Path, lef: str, text: str) -> FlatDesign:
@@ -145,15 +145,15 @@ def test_notices_of_what_is_likely_meant_otherwise(tmp_path: Path) -> None:
     low = low.replace("END LIBRARY\n", "MACRO ROM\n  CLASS BLOCK ;\n  SIZE 3 BY 3 ;\nEND ROM\nEND LIBRARY\n")
     notices = read(tmp_path, low, DEF).notices
     assert (
-        "2 standard cells are higher than 4 rows (masters: 1, first 'RAM' of 10 × 6 µm): a macro's LEF must say CLASS "
-        "BLOCK, or it is placed as a cell"
+        "2 standard cells are higher than 4 rows (masters: 1, first 'RAM' of 10 × 6 µm): set CLASS "
+        "BLOCK in the LEF of those that are macros"
     ) in notices
     # Both memories reach above the rows, which end at 8 µm; one of them is fixed.
-    assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay" in quiet
+    assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay in place" in quiet
 
 
 def test_pins_of_macros_without_shapes_are_said(tmp_path: Path) -> None:
-    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are taken to sit in the middle"
+    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are assumed to be in the middle"
     assert said not in read(tmp_path, LEF, DEF).notices
     bare = LEF.replace("    PORT\n      LAYER M2 ;\n        POLYGON 8 3 9 3 9 4 8 4 ;\n    END\n", "")
     assert said in read(tmp_path, bare, DEF).notices
@@ -163,7 +163,7 @@ def test_ports_beyond_the_die_are_said(tmp_path: Path) -> None:
     # The die is 60 × 40 µm: 0.6 µm beyond an edge are let pass.
     for y, beyond in ((-500, False), (-700, True)):
         text = DEF.replace("PLACED ( 100 200 ) N", f"PLACED ( 100 {y} ) N")
-        said = "1 ports lie beyond the die, the first being 'out': they stay where the file has them"
+        said = "1 ports lie beyond the die, the first being 'out': they keep their positions"
         assert (said in read(tmp_path, LEF, text).notices) == beyond
 
 
@@ -171,7 +171,7 @@ def test_fixed_macros_that_overlap_are_said(tmp_path: Path) -> None:
     # 10 × 6 µm at (5, 8), and 6 × 10 µm (turned) at (14, 13), then beside at (15, 13).
     for x, overlap in ((14, True), (15, False)):
         text = DEF.replace("+ PLACED ( 20000 8000 ) E", f"+ FIXED ( {x}000 13000 ) E")
-        said = "1 pairs of fixed macros overlap, the first being 'mem[0]/ram' and 'mem[1]/ram': they stay"
+        said = "1 pairs of fixed macros overlap, the first being 'mem[0]/ram' and 'mem[1]/ram': they stay in place"
         assert (said in read(tmp_path, LEF, text).notices) == overlap
 
 
@@ -186,5 +186,5 @@ def test_rows_that_leave_a_corner_free_are_said(tmp_path: Path) -> None:
 
 
 def test_a_floorplan_without_nets_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match=r"has no nets, as a floorplan alone has none; write it again"):
+    with pytest.raises(DesignError, match=r"has no nets; write it again"):
         read(tmp_path, LEF, DEF[: DEF.index("NETS 6 ;")] + "END DESIGN")

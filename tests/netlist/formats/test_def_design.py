@@ -1,4 +1,4 @@
-"""Flat designs from LEF and DEF: a chip by hand, refusals, and real files counted."""
+"""Flat designs from LEF and DEF: a chip by hand, rejections, and statistics of real files."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_nets_by_hand(tmp_path: Path) -> None:
     # From the middle of the box: D[0] of the memory at (0.5, 0.2) of 10 × 6, A of the inverter at (0.2, 1) of 1 × 2.
     assert (netlist.pin_dx[pins[3]], netlist.pin_dy[pins[3]]) == (pytest.approx(-4.5), pytest.approx(-2.8))
     assert (netlist.pin_dx[pins[1]], netlist.pin_dy[pins[1]]) == (pytest.approx(-0.3), pytest.approx(0.0))
-    assert any("1 nets of power and ground" in notice for notice in design.notices)
-    assert any("1 nets that join fewer than two pins" in notice for notice in design.notices)
+    assert any("1 supply nets" in notice for notice in design.notices)
+    assert any("1 nets with fewer than two pins" in notice for notice in design.notices)
 
 
 def test_positions_by_hand(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ FAULTS = {
     "unknown site": (
         LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
-        "one row alone does not show its height",
+        "a single row does not show its height",
     ),
     "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "rows above each other need a STEP"),
     "slanted die": (
@@ -176,7 +176,7 @@ def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:
     nets = "- vdd ( mem\\[0\\]/ram VDD ) ( mem\\[1\\]/ram VDD ) ( PIN VDD ) ;\nEND NETS"
     design = read(tmp_path, text=DEF.replace("NETS 6", "NETS 7").replace("END NETS", nets))
     assert design.netlist.num_nets == 4
-    assert any("2 nets of power and ground" in notice for notice in design.notices)
+    assert any("2 supply nets" in notice for notice in design.notices)
 
 
 def test_a_master_without_a_size_is_refused_where_it_is_used(tmp_path: Path) -> None:

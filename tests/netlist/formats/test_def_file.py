@@ -1,4 +1,4 @@
-"""The DEF reader: a file by hand, the same connectivity as the `lefdef` package's, refusals, and damage."""
+"""The DEF reader: a file by hand, the connectivity of the `lefdef` package, rejections, and damaged files."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ HARMLESS = {
         DEF.replace("NETS 6", "SCANCHAINS 1 ;\n- a + START u1 A ;\nEND SCANCHAINS\nFOO 1 ;\n- a b ;\nEND FOO\nNETS 6"),
         r":48: 2 statements that say nothing .*: SCANCHAINS, FOO \(line 51\)",
     ),
-    "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ times no space is before ';'"),
+    "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ missing spaces before ';'"),
     "more": (DEF + "VERSION 5.8 ;", r":58: 1 words behind END DESIGN: they are left out: VERSION"),
 }
 
@@ -209,7 +209,7 @@ def test_what_is_passed_over_is_a_notice(tmp_path: Path, name: str) -> None:
 
 
 def joined(file: DefFile) -> dict[str, list[str]]:
-    """Net → its connections."""
+    """Returns net → its connections."""
     nets = file.nets
     ends = [
         f"{file.components.names[component]} {nets.pins[pin]}" if component >= 0 else file.pins.names[pin]

@@ -1,4 +1,4 @@
-"""The LEF reader: a library by hand, the same numbers as the `lefdef` package's, and refusals."""
+"""The LEF reader: a library by hand, the numbers of the `lefdef` package, and rejections."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     technology, cells = write(tmp_path, LEF[:at], "tech.lef"), tmp_path / "cells.lef.gz"
     cells.write_bytes(gzip.compress(LEF[at:].encode()))
     library, sources = read_lefs([technology, cells])
-    # of the unpacked bytes
+    # offset in the unpacked bytes
     texts = {"tech.lef": LEF[:at], "cells.lef.gz": LEF[at:]}
     assert [(source.name, source.sha256) for source in sources] == [
         (name, hashlib.sha256(text.encode()).hexdigest()) for name, text in texts.items()
@@ -117,7 +117,7 @@ def test_two_blocks_of_a_pin_are_one_pin(tmp_path: Path) -> None:
     assert [pin.name for pin in library.masters["RAM"].pins] == ["D[0]", "Q", "VDD"]
     assert len(library.masters["RAM"].pin_shapes["M1"]) == 3
     assert [notice.partition("cells.lef: ")[2] for notice in library.notices] == [
-        "macro 'RAM' has pin 'Q' twice: its shapes are joined"
+        "macro 'RAM' has pin 'Q' twice: its shapes are merged"
     ]
 
 
@@ -180,7 +180,7 @@ FAULTS = {
     "infinite": (LEF.replace("SIZE 1 BY 2", "SIZE 1 BY inf"), r"a number, found 'inf'"),
     "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
     "no direction": (LEF.replace("DIRECTION VERTICAL", "DIRECTION UP"), "layer 'M2': its direction is 'UP'"),
-    "no LEF": ("once upon a time ;", r":1: 'ONCE' begins no statement"),
+    "no LEF": ("once upon a time ;", r":1: 'ONCE' is not a LEF statement"),
     "empty": ("", "holds no layer"),
     "open string": ('VERSION "5.8 ;', ":1: the string that begins here has no closing quote"),
     "too many copies": (LEF.replace("DO 2 BY 1", "DO 20000 BY 20000"), "must be 1 to 1,000,000"),
@@ -201,8 +201,8 @@ def test_unknown_statements_and_blocks_are_passed_over_and_counted(tmp_path: Pat
     plain, odd = (read_lefs([write(tmp_path, one)])[0] for one in (LEF, text))
     assert odd.masters.keys() == plain.masters.keys() and odd.sites == plain.sites
     added = [notice for notice in odd.notices if notice not in plain.notices]
-    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are passed over: FOO (2), BAR")
-    with pytest.raises(DesignError, match="END name ends nothing that begins before it"):
+    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are skipped: FOO (2), BAR")
+    with pytest.raises(DesignError, match="END name matches no earlier statement"):
         read_lefs([write(tmp_path, LEF.replace("END LIBRARY", "END name\nEND LIBRARY"))])
 
 

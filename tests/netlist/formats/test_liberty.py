@@ -1,4 +1,4 @@
-"""Liberty libraries: one by hand, units, conditions merged, damaged text, and real libraries counted."""
+"""Liberty libraries: one by hand, units, merged conditions, damaged text, and statistics of real libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(tmp_path: Path, *texts: str) -> LibertyFiles:
 
 
 def arcs_of(library: TimingLibrary, name: str) -> list[tuple[str, str, int, int]]:
-    """From, to, kind and sense of a cell's arcs."""
+    """Returns from, to, kind and sense of a cell's arcs."""
     cell = library.cells.index(name)
     return [
         (
@@ -169,7 +169,7 @@ def test_damaged_text_never_crashes(tmp_path_factory: pytest.TempPathFactory, at
 
 
 def test_real_libraries(real: Callable[[str], Path]) -> None:
-    """Cells as the files' `cell (` lines count."""
+    """The number of cells equals that of `cell (` lines in the files."""
     folder = real("liberty/ng45/nangate45_typ.lib.gz").parent.parent
     for name, cells in (("ng45/nangate45_typ", 134), ("sky130/sky130hd_tt", 428), ("asap7/sram_asap7_16x256_1rw", 1)):
         assert len(read_liberty([folder / f"{name}.lib.gz"]).library.cells) == cells

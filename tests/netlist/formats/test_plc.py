@@ -1,4 +1,4 @@
-"""The placement reader and writer: dialects, exact round trips, and refusals with file and line."""
+"""The placement reader and writer: dialects, exact round trips, and rejections with file and line."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_standard_cells_need_no_line(tmp_path: Path) -> None:
 
 REFUSED = {
     # reason: (what to replace, by what, line blamed, words of the message)
-    "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is no port, macro or standard cell"),
-    "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is no port"),
+    "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is not a port, macro or standard cell"),
+    "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is not a port"),
     "negative index": ("3 4 4 N 0", "-3 4 4 N 0", 12, "node index '-3'"),
     "index with a fraction": ("3 4 4 N 0", "3.0 4 4 N 0", 12, "node index '3.0'"),
-    "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is no port"),
+    "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is not a port"),
     "missing index": ("1 10.1 8.25 S 0\n", "", 11, "without lines for 1 nodes, the first being index 1 ('ram')"),
     "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was placed on line 11 already"),
     "unknown orientation": ("8.25 S 0", "8.25 R90 0", 11, "orientation of node 1 is 'R90'; must be one of N, FN"),
@@ -165,7 +165,7 @@ positive = st.floats(min_value=100, max_value=1e9)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_written_files_read_back_equal(data: st.DataObject, netlist: Netlist, tmp_path: Path) -> None:
-    """Bit by bit: positions down to the last digit, orientations, fixed flags, and the canvas."""
+    """Bit by bit: positions to the last digit, orientations, fixed flags, and the canvas."""
     canvas = Canvas(
         *data.draw(st.tuples(positive, positive)),
         *data.draw(st.tuples(st.integers(1, 4096), st.integers(1, 4096))),

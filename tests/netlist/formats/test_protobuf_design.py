@@ -1,4 +1,4 @@
-"""Flat designs from flat protobufs: both ways of reading agree, with the clustered reader too; names are matched."""
+"""Flat designs from flat protobufs: both readers agree, also with the clustered reader; names are matched."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CANVAS = Canvas(
 
 
 def node(name: str, kind: str, inputs: str = "", **attributes: float | str) -> str:
-    """One node as Circuit Training's tools write it."""
+    """Returns one node as written by Circuit Training's tools."""
     lines = ["node {", f'  name: "{name}"', *(f'  input: "{sink}"' for sink in inputs.split())]
     for key, value in {"type": kind, **attributes}.items():
         text = f'placeholder: "{value}"' if isinstance(value, str) else f"f: {value}"
@@ -117,7 +117,7 @@ def test_cells_placed_on_a_larger_die_are_scaled(tmp_path: Path) -> None:
     text = FLAT.replace("f: 22.0", "f: 80.0").replace("f: 40.0", "f: 160.0")
     design, _ = read_protobuf_def(*write(tmp_path, text))
     assert design.placement.x[2:4].tolist() == [20 / 4, 80 / 4]
-    assert any("cells are scaled to it" in notice for notice in design.notices)
+    assert any("cell positions are scaled to the die" in notice for notice in design.notices)
 
 
 FAULTS = {
@@ -135,15 +135,15 @@ FAULTS = {
     "on a cell": (
         FLAT.replace('placeholder: "m[0]"', 'placeholder: "u1"', 1),
         DEF,
-        r"1 pins on nodes that are no macros: m\[0\]/a",
+        r"1 pins on nodes that are not macros: m\[0\]/a",
     ),
     "zero size": (FLAT.replace("f: 8.0", "f: 0.0"), DEF, r"1 macros whose width is not above 0: m\[0\]"),
     "no size": (FLAT.replace('key: "height"', 'key: "depth"'), DEF, "3 nodes without a height: m"),
     "no type": (FLAT.replace('"stdcell"', '"cell"', 1), DEF, r"must be one of macro, macro_pin"),
-    "cut": (FLAT[: FLAT.rindex("}")], DEF, "it seems to be cut"),
+    "cut": (FLAT[: FLAT.rindex("}")], DEF, "seems to be cut"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
-    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that the protobuf does not have: m\[1\]"),
+    "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that are not in the protobuf: m\[1\]"),
     "no such port": (
         FLAT,
         DEF.replace("- out + NET", "- oud + NET"),
@@ -170,8 +170,8 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert data == floorplan.encode()
     assert design.placement.placed[design.netlist.hard].tolist() == [False]
     assert design.placement.placed[design.cells].all()
-    assert any(notice.endswith("the file has none of the 1 macros: they are not placed") for notice in design.notices)
-    assert any("does not have are passed over: TAP_0" in notice for notice in design.notices) == bool(components)
+    assert any(notice.endswith("the file has none of the 1 macros: they are unplaced") for notice in design.notices)
+    assert any("are not in the protobuf are ignored: TAP_0" in notice for notice in design.notices) == bool(components)
     # The export adds them, as the file would write them.
     placement = dataclasses.replace(design.placement, x=np.full(5, 8.0), y=np.full(5, 9.0), placed=np.ones(5, bool))
     locations = macro_locations(design, design.netlist, placement)
@@ -200,7 +200,7 @@ _WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#"
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damage_reads_the_same_both_ways(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """What the native reader takes, the full grammar takes too, and reads the same."""
+    """Whatever the native reader accepts, the full grammar accepts with the same result."""
     words = FLAT.split(" ")
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(words) - 1))

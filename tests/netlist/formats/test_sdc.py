@@ -1,4 +1,4 @@
-"""SDC files: clocks, delays, exceptions, the Tcl around them, and what is not understood."""
+"""SDC files: clocks, delays, exceptions, surrounding Tcl, and unsupported commands."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def test_generated_clocks_that_are_left_out(tmp_path: Path) -> None:
     found = read(tmp_path, text)
     assert [clock.name for clock in found.clocks] == ["c", "d"]
     assert [notice.partition("chip.sdc")[2] for notice in found.notices] == [
-        ":3: 1 options that are not understood: -edges of create_generated_clock",
-        ":3: 1 generated clocks that are left out, because of an option: -edges",
-        ":4: 1 generated clocks without a master, which -master_clock names; they are left out: f",
+        ":3: 1 unsupported options: -edges of create_generated_clock",
+        ":3: 1 generated clocks with an unsupported option, which are ignored: -edges",
+        ":4: 1 generated clocks without a master clock, which are ignored; set -master_clock: f",
     ]
 
 
@@ -148,10 +148,10 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
     found = read(tmp_path, text)
     assert not found.exceptions
     assert [notice.partition("chip.sdc")[2] for notice in found.notices] == [
-        ":4: 1 options that are not understood, whose exceptions are left out: -through of set_false_path",
-        ":5: 1 names that match nothing: nowhere",
-        ":6: 1 options that are not understood: -frequency of create_clock",
-        ":2: 1 commands that are not understood: set_case_analysis",
+        ":4: 1 unsupported options, whose exceptions are ignored: -through of set_false_path",
+        ":5: 1 names without a match: nowhere",
+        ":6: 1 unsupported options: -frequency of create_clock",
+        ":2: 1 unsupported commands: set_case_analysis",
         ":3: 1 commands without effect on the estimate: set_max_fanout",
     ]
 

@@ -1,4 +1,6 @@
-"""Structural Verilog: a hierarchy by hand, constants and concatenations, damaged text, and real netlists counted."""
+"""Structural Verilog: a hierarchy by hand, constants and concatenations, damaged text, and statistics of real
+netlists.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def read(tmp_path: Path, text: str, *more: str, top: str = "") -> VerilogNetlist
 
 
 def ends(netlist: VerilogNetlist) -> list[set[str]]:
-    """The pins of each net, as `component:pin` or the port's name."""
+    """Returns the pins of each net, as `component:pin` or the port's name."""
     names = [
         netlist.ports[pin] if component < 0 else f"{netlist.names[component]}:{netlist.pins[pin]}"
         for component, pin in zip(netlist.component.tolist(), netlist.pin.tolist(), strict=True)
@@ -213,7 +215,7 @@ def test_a_floorplan_of_another_netlist_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     other = "COMPONENTS 1 ;\n- other RAM + PLACED ( 0 0 ) N ;\nEND COMPONENTS\nPINS"
     (tmp_path / "chip.def").write_text(FLOORPLAN.replace("PINS", other, 1))
-    with pytest.raises(DesignError, match=r"chip\.def:5: 1 macros that the netlist does not have: other"):
+    with pytest.raises(DesignError, match=r"chip\.def:5: 1 macros that are not in the netlist: other"):
         read_verilog_def([tmp_path / "chip.v"], [tmp_path / "cells.lef"], tmp_path / "chip.def")
 
 
@@ -238,7 +240,7 @@ def test_files_that_make_no_chip(files: dict[str, object], message: str) -> None
 def test_real_netlists(
     real: Callable[[str], Path], design: str, lef: str, components: int, macros: int, constants: int
 ) -> None:
-    """Components as najaeda 0.7.32 counts leaves, less its own for `assign`: 111,065 - 10,230 and 157,454 - 78."""
+    """Leaves as counted by najaeda 0.7.32, less its own for `assign`: 111,065 - 10,230 and 157,454 - 78."""
     netlist = real(f"{design}/netlist.v.gz")
     lefs = sorted((netlist.parents[1] / lef).glob("*.lef.gz"))
     flat, _ = read_verilog_def([netlist], lefs, netlist.parent / "floorplan.def.gz")

@@ -1,4 +1,4 @@
-"""Made-up flat designs on a floorplan: they are imported as real ones are."""
+"""Synthetic flat designs on a floorplan: they are imported like real ones."""
 
 from __future__ import annotations
 

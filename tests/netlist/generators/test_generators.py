@@ -1,4 +1,4 @@
-"""Generated designs: reproducible, like real ones, and, where planted, with the optimum that they claim."""
+"""Generated designs: reproducible, realistic, and, if planted, with the optimum that they claim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHIPPED_FOLDER = Path(__file__).resolve().parents[3] / "netlists"
 
 
 def wirelength(design: Design, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Weighted HPWL in µm of placements x, y (float [B, N]), all macros standing N."""
+    """Returns the weighted HPWL in µm of placements x, y (float [B, N]), all macros in orientation N."""
     netlist = design.netlist
     starts = netlist.net_start[:-1]
     total = np.zeros(len(x))
@@ -50,7 +50,7 @@ def overlapping_pairs(design: Design, placement: Placement) -> int:
 
 
 def least_wirelength(design: Design) -> float:
-    """The least wirelength over all ways to put the hard macros on distinct gcells, by trying them."""
+    """Returns the least wirelength over all assignments of the hard macros to distinct gcells, by enumeration."""
     canvas, hard = design.canvas, design.netlist.hard
     ways = np.array(list(itertools.permutations(range(canvas.columns * canvas.rows), len(hard))))
     least = np.inf
@@ -78,7 +78,7 @@ def test_planted_optimum_by_trying_every_placement(
 
 
 def test_planted_optimum_is_not_beaten_off_the_grid() -> None:
-    """Random placements without overlaps, not on gcells, keep to the bound too."""
+    """Random placements without overlaps, off the gcells, also respect the bound."""
     solved = planted(seed=3, block_columns=2, block_rows=2, columns=3, rows=3, multi_pin_nets=6)
     design, random = solved.design, np.random.default_rng(0)
     hard = design.netlist.hard
@@ -148,7 +148,7 @@ def test_clustered_starts_legal_and_every_node_has_a_net() -> None:
 
 
 def test_rent_exponent_makes_nets_local() -> None:
-    """Soft macros are leaves in file order, so distance in it shows the hierarchy."""
+    """Soft macros are leaves in file order, so distance in that order reflects the hierarchy."""
 
     def mean_distance(rent_exponent: float) -> float:
         netlist = clustered(seed=0, hard=20, soft=256, ports=10, rent_exponent=rent_exponent).netlist
@@ -183,7 +183,7 @@ def test_other_seeds_give_other_designs() -> None:
 
 @pytest.mark.parametrize("name", list(SHIPPED))
 def test_shipped_files_are_what_the_generator_makes(name: str, tmp_path: Path) -> None:
-    """Texts, not archives, are compared: compressors differ between releases of zlib."""
+    """Compares the texts, not the archives, because compressors differ between releases of zlib."""
     made = SHIPPED[name]()
     save(tmp_path / name, made)
     files = sorted(file.name for file in (tmp_path / name).iterdir())

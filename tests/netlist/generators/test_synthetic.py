@@ -1,4 +1,4 @@
-"""Designs by number: the same for a number, others in another split, none beyond the bounds."""
+"""Synthetic designs by number: reproducible, disjoint between splits, within the bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_sizes_are_drawn_within_the_bounds() -> None:
 
 
 def test_no_clustered_design_has_a_larger_grid() -> None:
-    """Designs of the largest memories alone, here one or two, reach the bound or come within a column of it."""
+    """Designs of one or two of the largest memories reach the bound or come within a column of it."""
     for hard in (1, 2):
         grids = [clustered(seed=seed, hard=hard, soft=16, ports=1).canvas for seed in range(20)]
         rows, columns = largest_grid((hard, hard))

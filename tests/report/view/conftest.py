@@ -20,7 +20,7 @@ START_SECONDS, END_SECONDS = 60.0, 20.0
 
 
 class Server:
-    """`macro-placement view` in a process of its own."""
+    """`macro-placement view` in its own process."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         program = "import sys; from placement.cli.main import main; sys.exit(main())"
@@ -50,7 +50,7 @@ class Server:
         raise AssertionError(f"the window has not started: {said}")
 
     def end(self, *, kill: bool = False) -> None:
-        """Ends it as Ctrl-C does, or at once."""
+        """Ends it as Ctrl-C does, or kills it."""
         if self.process.poll() is None:
             self.process.kill() if kill else self.process.terminate()
         self.process.wait(END_SECONDS)
@@ -60,7 +60,7 @@ class Server:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts `macro-placement view` with the words given, in the test's folder."""
+    """Starts `macro-placement view` with the given arguments, in the test's folder."""
     started: list[Server] = []
 
     def start(*words: str) -> Server:
@@ -74,7 +74,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium; skips, saying so, where it or Playwright is not installed."""
+    """Returns Chromium; skips the test if it or Playwright is not installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need Playwright")
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:

@@ -1,4 +1,4 @@
-"""Jobs of the window: what they do becomes a step; failures and stops are told; command lines are accepted."""
+"""Jobs of the window: each creates a step; failures and interruptions are reported; command lines are accepted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Watched:
         self.window.join("page", self.events.append)
 
     def until(self, state: str) -> dict[str, Any]:
-        """Works on what jobs tell, until one of them is in a state."""
+        """Processes reports of jobs until one of them is in a state."""
         while True:
             found = [event for event in self.events if event["event"] == "job" and event["state"] == state]
             if found:

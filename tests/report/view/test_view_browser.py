@@ -1,4 +1,4 @@
-"""A person at the window: opens, drags, undoes, legalises, saves, reloads, compares, in a real browser."""
+"""A user of the window: opens, drags, undoes, legalises, saves, reloads, compares, in a real browser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SECONDS = 30_000  # ms that anything on the page may take
 
 
 class Person:
-    """Looks at a page, and uses it."""
+    """A user who looks at a page and operates it."""
 
     def __init__(self, browser: Any, address: str, *, wait: bool = True) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 800})
@@ -68,7 +68,7 @@ class Person:
             self.page.wait_for_timeout(30)
 
     def centre(self, node: int) -> tuple[float, float]:
-        """Where a node is on the page, in pixels."""
+        """Returns the position of a node on the page, in pixels."""
         x, y = self.page.evaluate(
             """node => {
                 const { model, viewport, canvases } = viewer, edge = canvases[0].getBoundingClientRect();
@@ -89,7 +89,7 @@ class Person:
             mouse.up()
 
     def steps(self, count: int) -> None:
-        """Waits until so many steps are listed."""
+        """Waits until this many steps are listed."""
         self.until(f"viewer.model.session.state.steps.length === {count}")
 
     def shown(self, name: str) -> str:
@@ -622,7 +622,7 @@ def test_keys_swap_turn_fix_and_release(serve: Callable[..., Server], person: Ca
 def test_a_design_that_vanished_is_still_moved_and_saved(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
-    """The window holds the design; what needs its files again says which one is gone."""
+    """The window holds the design; operations that need its files report the missing one."""
     assert main(["generate", "flat", str(tmp_path / "chip"), "--cells", "300", "--macros", "4", "--ports", "9"]) == 0
     design = load(tmp_path / "chip")
     one = person(serve("chip"))
@@ -679,7 +679,7 @@ def test_ports_outside_the_core_are_seen_at_first_and_after_fit(
 def test_a_macro_snapped_to_an_edge_of_a_canvas_in_odd_units_is_legal(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
-    """Sizes that float32 does not hold: the page must not round what it snaps by."""
+    """Sizes that float32 cannot represent: the page must not round what it snaps by."""
     design, scale = load(DESIGN), 7.654321
     netlist, canvas, placed = design.netlist, design.canvas, design.initial
     lengths = {name: getattr(netlist, name) * scale for name in ("width", "height", "pin_dx", "pin_dy")}

@@ -1,4 +1,4 @@
-"""`macro-placement view` before it serves: what it refuses, in one line."""
+"""`macro-placement view` before it serves: rejections in one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
         (["toy6", "toy6.plc", "none.plc"], "placement=none.plc: there is no such file"),
         (["gone"], "gone"),
         (["toy6", "--port", "70000"], "port=70000"),
-        (["toy6", "one", "two"], "a window looks at one run folder"),
+        (["toy6", "one", "two"], "only one run folder can be opened"),
     ],
 )
 def test_what_cannot_be_opened_ends_in_one_line(

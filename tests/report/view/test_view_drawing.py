@@ -1,4 +1,4 @@
-"""Blockages, regions and halos that are drawn: kept to, undone, replayed, saved for the commands."""
+"""Drawn blockages, regions and halos: enforced, undone, replayed, saved for the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window's server, in process: what pages may ask, who may ask, and what becomes of windows that go."""
+"""The window's server, in process: the requests of pages, authorisation, and closed windows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def client(window: Window) -> Iterator[TestClient]:
 
 
 class Page:
-    """One page: asks, and keeps what it is told meanwhile."""
+    """A page that sends requests and stores the messages received meanwhile."""
 
     def __init__(self, socket: WebSocketTestSession) -> None:
         self.socket, self.number, self.events = socket, 0, []
@@ -220,7 +220,7 @@ def test_saving_asks_before_it_replaces_a_file(client: TestClient, window: Windo
 
 
 def test_the_page_gets_positions_sizes_and_halos_bit_by_bit(window: Window) -> None:
-    """The page snaps by them: what it rounds here would make legal positions illegal."""
+    """The page snaps by them: rounding would make legal positions illegal."""
     design = window.design
     netlist = dataclasses.replace(design.netlist, width=design.netlist.width / 3, height=design.netlist.height / 3)
     halo = np.where(design.netlist.kind[:, None] == NodeKind.HARD, [0.1, 0.7, 0.2, 0.3], 0.0)

@@ -1,4 +1,4 @@
-"""The session: costs, undo and redo, faults, tools and steps against what the engine and the oracles say."""
+"""The session: costs, undo and redo, faults, tools and steps compared with the engine and the oracles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def session_of(seed: int) -> Session:
 
 
 def some_changes(session: Session, generator: np.random.Generator, count: int = 12) -> int:
-    """Drags, turns, swaps, fixes and lets go at random; returns how many changes were kept."""
+    """Drags, turns, swaps, fixes and releases at random; returns the number of accepted changes."""
     netlist = session.design.netlist
     free = [node for node in [*netlist.hard, *netlist.soft] if not session.placement.fixed[node]]
     kept = 0

@@ -24,7 +24,7 @@ __all__ = ["person"]
 
 @pytest.fixture
 def chip(tmp_path: Path) -> str:
-    """A design of which paths fail."""
+    """Returns a design with failing paths."""
     (tmp_path / "fast.sdc").write_text(SDC.replace("period 200", "period 60"))
     words = ("--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "fast.sdc"))
     assert imported(tmp_path, *words) == 0

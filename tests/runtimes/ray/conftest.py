@@ -1,4 +1,4 @@
-"""One run on Ray for all tests that look at it or kill its processes: starting these is what costs."""
+"""One run on Ray for all tests that inspect it or kill its processes, because starting these is slow."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.ray_run import LONG, RayRun, endless
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the run."""
+    """Returns the folder of the run."""
     return tmp_path_factory.mktemp("ray-run")
 
 
 @pytest.fixture(scope="session")
 def _runs() -> Iterator[list[RayRun]]:
-    """The runs started so far, of which at most the last one lives."""
+    """Yields the runs started so far, of which at most the last one is running."""
     with contextlib.ExitStack() as ending:
         runs: list[RayRun] = []
         ending.callback(lambda: [run.__exit__() for run in runs])
@@ -28,7 +28,7 @@ def _runs() -> Iterator[list[RayRun]]:
 
 @pytest.fixture
 def run(folder: Path, _runs: list[RayRun]) -> RayRun:
-    """The run, which is training; where a test has ended it, the same command goes on."""
+    """Returns the run, which is training; if a test has ended it, the same command resumes it."""
     if not _runs or _runs[-1].process.poll() is not None:
         _runs.append(endless(folder))
     run = _runs[-1]

@@ -1,4 +1,4 @@
-"""The learner's hands: too old, orphaned and untrue episodes are dropped; the best placement is found."""
+"""The collection of episodes: too old, orphaned and falsified episodes are dropped; the best placement is found."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def designs() -> list[Design]:
 
 @pytest.fixture
 def episodes(designs: list[Design]) -> Sequence[Episode]:
-    """Eight, by an agent of version 0; the last half has another identity each time."""
+    """Returns eight episodes by an agent of version 0; the last half has another identity each time."""
     context = ActorContext(LocalInference(FakeAgent()), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
     actor = Actor(0, context, make_pool(designs, 8, num_threads=1), key=jax.random.key(0))
     return actor.play_round(Snapshot(0, {"version": np.array(0, np.int32)}))
 
 
 class Bench:
-    """What a test needs, over a replay in memory."""
+    """Fixtures of a test, over a replay in memory."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ def test_old_and_orphaned_episodes_are_dropped_and_counted(
     before = Publications(tmp_path, iteration=0).number(0)
     bench = Bench(designs, tmp_path, oldest=1)
     numbers = [bench.publications.number(iteration) for iteration in range(4)]
-    bench.write(episodes[0], version=before)  # of a learner that died
+    bench.write(episodes[0], version=before)  # by an actor of a learner that died
     bench.write(episodes[1], version=numbers[1])  # two versions behind
     bench.write(episodes[2], version=numbers[2])
     (taken,) = bench.collecting.read(1, timeout=LONG)
@@ -112,7 +112,7 @@ def _costlier(episode: Episode) -> Episode:
 
 
 def _illegal(episode: Episode) -> Episode:
-    """The second macro on top of the first."""
+    """Moves the second macro on top of the first."""
     actions = episode.actions.copy()
     actions[1] = actions[0]
     return episode._replace(actions=actions)
@@ -218,7 +218,7 @@ def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
 ) -> None:
     bench = Bench(designs, tmp_path, strict=strict)
     version = bench.publications.number(0)
-    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best: not played again for its placement
+    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, hence not replayed for its placement
     bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()

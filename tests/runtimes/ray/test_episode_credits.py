@@ -1,4 +1,4 @@
-"""How many episodes an actor begins with each version."""
+"""Episode credits: how many episodes an actor begins with each version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_in_lock_step_each_version_brings_one_share() -> None:
     for version in (5, 6, 7):
         credits.version(version, actors=2)
         assert _begun(credits, 8) == 16
-        credits.version(version, actors=2)  # the same one again brings nothing
+        credits.version(version, actors=2)  # a repeated version adds nothing
         assert not credits.take(8)
 
 

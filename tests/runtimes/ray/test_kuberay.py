@@ -1,4 +1,4 @@
-"""The manifest for Kubernetes says what this project understands, and has room for what it asks for."""
+"""The manifest for Kubernetes uses settings of this project, and its resources suffice for what it requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[3]
 CRD = "PLACEMENT_KUBERAY_CRD"
-MEMORY_LEFT = 0.7  # of a pod's, which Ray gives to tasks; the rest is for its object store
+MEMORY_LEFT = 0.7  # share of a pod's memory that Ray gives to tasks; the rest is for its object store
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_kubernetes_takes_the_pods(manifest: dict[str, Any], version: str) -> No
 
 
 def _closed(schema: Any) -> Any:
-    """A CRD's schema as JSON schema in which, as with the server's strict validation, no object has unknown fields."""
+    """Returns a CRD's schema as JSON schema in which, as in strict server validation, unknown fields are errors."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -73,7 +73,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _job_schema(crd: dict[str, Any], version: str) -> dict[str, Any]:
-    """Of a RayJob's `spec`, which a RayCronJob has as `jobTemplate`."""
+    """Returns the schema of a RayJob's `spec`, which a RayCronJob has as `jobTemplate`."""
     [found] = [one for one in crd["spec"]["versions"] if one["name"] == version]
     spec = found["schema"]["openAPIV3Schema"]["properties"]["spec"]
     kind = crd["spec"]["names"]["kind"]
@@ -108,7 +108,7 @@ def test_kuberay_takes_the_manifest(manifest: dict[str, Any]) -> None:
 
 
 def _pins(name: str) -> dict[str, str]:
-    """Version of each package in a lock file."""
+    """Returns the version of each package in a lock file."""
     lines = (ROOT / name).read_text().splitlines()
     words = [line.split()[0] for line in lines if line[:1].strip() and not line.startswith("#")]
     return {re.sub(r"\[.*\]$", "", package): version for package, version in (word.split("==") for word in words)}

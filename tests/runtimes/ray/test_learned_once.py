@@ -1,4 +1,4 @@
-"""An episode that was learned from never comes again, though learner and shard both begin anew from checkpoints."""
+"""No episode is learned from twice, even if learner and shard both restart from checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the first learner host makes of the other hosts' episodes."""
+"""The first learner host's handling of the other hosts' episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which processes are below this one, and that they end."""
+"""The descendants of this process, and that they end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_process_that_took_over_a_number_is_not_taken_for_the_one_before() -> 
     (mine,) = [process for process in ray_connection.descendants(os.getppid()) if process.pid == os.getpid()]
     assert ray_connection.alive(mine)
     other = psutil.Process(mine.pid)
-    other._create_time = mine.create_time() + 1  # what psutil tells processes of one number apart by
+    other._create_time = mine.create_time() + 1  # psutil distinguishes processes with one number by this
     other._ident = (other.pid, other._create_time)
     assert not ray_connection.alive(other)
 

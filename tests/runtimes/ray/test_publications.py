@@ -1,4 +1,4 @@
-"""PublicationNumbers of what is published rise through every restart."""
+"""Publication numbers increase across every restart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RootStore = pytest.importorskip(
 
 
 class Kept:
-    """A root cache, and a layout, that keep versions only."""
+    """A root cache, and a layout, that store only versions."""
 
     def __init__(self) -> None:
         self.versions: list[int] = []

@@ -1,4 +1,4 @@
-"""Hosts whose clocks differ by minutes, and a run that they keep in object storage instead of on a disk."""
+"""Hosts whose clocks differ by minutes, and a run that they store in object storage instead of on a disk."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def machine(folder: Path) -> Path:
-    """The folder that commands and nodes work in; on each host it is another one."""
+    """Returns the working folder of commands and nodes; each host has its own."""
     made = folder / "machine"
     made.mkdir()
     return made
@@ -56,7 +56,7 @@ def machine(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, machine: Path) -> Iterator[Cluster]:
-    """The head offers nothing; either node can have all processes, the learner's GPU is on one of them."""
+    """The head offers no resources; either node can run all processes; the learner's GPU is on one of them."""
     # No node is cut off here, so Ray may give up soon one that does not answer.
     variables = {RECORD: str(folder / "record"), "RAY_health_check_failure_threshold": "4"}
     with make_cluster([HEAD, "one", "two", STORE], folder, variables) as cluster:
@@ -98,26 +98,26 @@ def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> Non
 
 
 def _newest(folder: Path, number: int) -> int:
-    """The newest checkpoint of a shard."""
+    """Returns the newest checkpoint of a shard."""
     found = (folder / "run" / "shards" / str(number)).glob("[0-9]*")
     return max((int(path.name) for path in found), default=0)
 
 
 def _taken_back(run: RayRun, number: int) -> list[int]:
-    """The checkpoints that a shard took back so far."""
+    """Returns the checkpoints that a shard has restored so far."""
     found = re.findall(rf"shard {number} restores \d+ episodes of its checkpoint (\d+)", run.output())
     return [int(checkpoint) for checkpoint in found]
 
 
 def test_shards_take_back_their_newest_checkpoints_where_the_clock_is_behind(cluster: Cluster, folder: Path) -> None:
-    """All nodes see the run folder here, so that a shard finds what it saved on another one."""
+    """All nodes see the run folder here, so that a shard finds checkpoints that it saved on another one."""
     runtime = {"bind": "node", "shards": 2, "caches": 2, "actors": 2, "roles": {"learner": {"gpus": 1}}}
     config = toy(folder / "run", iterations=10**6, runtime={**runtime, "address": cluster.address})
     behind = cluster.network.hosts["two"].address
     with cluster.run(config, factories=FAKES) as run:
 
         def back(pids: dict[str, int]) -> bool:
-            """Whether all shards are other processes now, on the node whose clock is behind."""
+            """Returns whether all shards are new processes, on the node whose clock is behind."""
             return all(run.pid(name) not in (0, pid) and run.seen[name]["host"] == behind for name, pid in pids.items())
 
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
@@ -144,7 +144,7 @@ def test_shards_take_back_their_newest_checkpoints_where_the_clock_is_behind(clu
 
 
 class Command:
-    """`train.py`, given on the head in the folder that there is the head's own."""
+    """`train.py`, started on the head in the head's own folder."""
 
     def __init__(self, cluster: Cluster, machine: Path, *settings: str) -> None:
         words = [*cluster.on(HEAD), sys.executable, str(ROOT / "train.py"), "preset=test", *settings]
@@ -176,7 +176,7 @@ def _learner_on(cluster: Cluster, host: str) -> bool:
 
 
 def _has_a_checkpoint(log: Path) -> bool:
-    """Whether the store's log says that a state with a checkpoint was published."""
+    """Returns whether the store's log reports a published state with a checkpoint."""
     said = log.read_text(encoding="utf-8")
     return 0 < said.find("PUT /bucket/first/checkpoints/") < said.rfind("PUT /bucket/first/.manifest.json")
 

@@ -1,4 +1,4 @@
-"""A run on a Ray cluster that runs already: it joins with the token, trains, and leaves the cluster as it was."""
+"""A run on an existing Ray cluster: it joins with the token, trains, and leaves the cluster unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
-    """The address of a head node of ten processors, and its process."""
+    """Yields the address of a head node of ten processors, and its process."""
     with ray_head(tmp_path_factory.mktemp("ray") / "said", cpus=10) as head:
         yield head
 

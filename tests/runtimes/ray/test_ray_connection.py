@@ -1,4 +1,4 @@
-"""How a Ray of this run's own ends."""
+"""The end of a Ray started by the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 
 
 class _SlowRay:
-    """Disconnects only once those alone are alive that ought to be, and then some time, and looks who is alive."""
+    """Disconnects with a delay after the other processes have ended, and records which are alive."""
 
     def __init__(self, others: list[psutil.Process], expected: set[str]) -> None:
         self._others, self._expected = others, expected
@@ -58,7 +58,7 @@ def test_the_head_outlives_a_driver_that_disconnects_slowly_but_not_one_that_han
 
 
 class _BusyRay:
-    """Is not ready in time the first `late` times that it is started."""
+    """Is not ready in time in the first `late` starts."""
 
     def __init__(self, late: int) -> None:
         self.late, self.folders, self.ended = late, [], 0

@@ -1,4 +1,4 @@
-"""A run on three hosts with addresses of their own: who may take part, and what whole nodes and cables may do to it."""
+"""A run on three hosts with their own addresses: authorisation, and failures of whole nodes and cables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """The learner fits on the head only, everything else on the two nodes; two more hosts are there, without nodes."""
+    """The learner fits only on the head, everything else on the two nodes; two more hosts have no nodes."""
     variables = {RECORD: str(folder / "record")}
     with make_cluster([HEAD, "one", "two", "spare", "stranger"], folder, variables) as cluster:
         cluster.start(HEAD, cpus=1, gpus=1)
@@ -61,7 +61,7 @@ def _all_ready(run: RayRun) -> bool:
 
 
 def _host(cluster: Cluster, run: RayRun, name: str) -> str:
-    """Where a process is."""
+    """Returns the host of a process."""
     names = {host.address: host.name for host in cluster.network.hosts.values()}
     return names[str(run.seen[name]["host"])]
 
@@ -205,7 +205,7 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
     assert run.end(timeout=2 * MINUTE) != 0
     assert f"the Ray cluster at {cluster.address} has not answered" in run.output()
     assert "give the same command" in run.output()
-    for node in ("one", "spare"):  # they are of no use without their head
+    for node in ("one", "spare"):  # they are useless without their head
         cluster.kill(node)
     cluster.start(HEAD, cpus=1, gpus=1)
     for node in ("one", "two"):
@@ -220,7 +220,7 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
 
 
 def _trained(run_dir: Path) -> tuple[float, float, float]:
-    """Mean cost of the first and of the last iterations' episodes, and the best cost."""
+    """Returns the mean costs of the first and of the last iterations' episodes, and the best cost."""
     with (run_dir / "metrics.csv").open(newline="") as stream:
         costs = [float(row["cost_mean"]) for row in csv.DictReader(stream)]
     best = json.loads((run_dir / "best.json").read_text())["clustered40"]["cost"]
@@ -228,7 +228,7 @@ def _trained(run_dir: Path) -> tuple[float, float, float]:
 
 
 def test_training_reaches_what_it_reaches_on_one_machine(cluster: Cluster, tmp_path: Path) -> None:
-    """The last test: it needs the cluster for itself."""
+    """The last test, because it needs the cluster for itself."""
     for node in ("one", "two"):
         if not cluster.lives(node):
             cluster.start(node, cpus=NODE_CPUS)

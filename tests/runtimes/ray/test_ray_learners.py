@@ -1,4 +1,4 @@
-"""Two learner hosts on Ray: processes that read shards of their own, learn as one, and go on when one is killed."""
+"""Two learner hosts on Ray: processes that read their own shards, learn as one, and resume after one is killed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(folder: Path) -> Iterator[RayRun]:
 
 
 def _check(folder: Path) -> None:
-    """Every host brings its half of every iteration, from actors of its own, and nothing is counted twice."""
+    """Checks that every host contributes its half of every iteration, from its own actors, without duplicates."""
     lines = recorded(folder / "record")
     actors = [[episode["identity"][0] >> INCARNATION_BITS for episode in line["episodes"]] for line in lines]
     assert all([actor % 2 for actor in line] == [0] * 4 + [1] * 4 for line in actors)

@@ -1,4 +1,4 @@
-"""What goes wrong in a run on Ray is told in one line, and no process is left."""
+"""Errors of a run on Ray are reported in one line, and no process is left."""
 
 from __future__ import annotations
 

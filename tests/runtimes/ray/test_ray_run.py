@@ -1,4 +1,4 @@
-"""The watching of a run goes on when another process writes into its line."""
+"""The monitoring of a run continues when another process writes into its line."""
 
 from __future__ import annotations
 

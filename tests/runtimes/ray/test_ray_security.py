@@ -1,4 +1,4 @@
-"""What a stranger on the network or on this machine can do to a run on Ray: nothing but be counted."""
+"""Unauthenticated clients on the network or this machine cannot affect a run on Ray; they are only counted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ os._exit(0)
 
 
 def _listeners(run: RayRun) -> list[tuple[str, int, int]]:
-    """(local address, port, process) of every socket that the run's processes listen on."""
+    """Returns (local address, port, process) of every socket that the run's processes listen on."""
     if shutil.which("ss") is None:
         pytest.skip("`ss` (iproute2) is not installed")
     pids = {run.process.pid, *(process.pid for process in run.below())}
@@ -58,7 +58,7 @@ def test_everything_listens_on_this_machine_only(run: RayRun) -> None:
 
 
 def _gcs(run: RayRun) -> tuple[str, str]:
-    """The address of Ray's central process, and the token that it was given."""
+    """Returns the address of Ray's central process, and its token."""
     for process in run.below():
         command = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[0]
         if command.endswith(b"gcs_server"):

@@ -1,4 +1,6 @@
-"""A real run on Ray whose processes are killed one after the other; training goes on, and nothing is counted twice."""
+"""A real run on Ray whose processes are killed one after the other; training continues, and nothing is counted
+twice.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
 
 
 def _stop(run: RayRun, folder: Path) -> None:
-    """SIGTERM, to the whole group as `timeout` and Slurm send it, ends everything with a checkpoint and one line."""
+    """SIGTERM, sent to the whole group as by `timeout` and Slurm, ends everything with a checkpoint and one line."""
     below = run.below()
     assert len(below) > 8
     run.send(signal.SIGTERM)

@@ -43,8 +43,8 @@ EnvironmentConfig config_of(const BoundWeights& weights, const std::string& soft
   return config;
 }
 
-// NumPy arrays that look into a batch's memory: those of an observation, reward, terminated, truncated, those of info.
-// They live as long as anything refers to them, and keep `owner` alive.
+// NumPy views of a batch's memory: the arrays of an observation, reward, terminated, truncated, those of info. They
+// live while anything refers to them, and keep `owner` alive.
 nb::list batch_views(Batch& batch, nb::handle owner) {
   const ObservationShape& shape = batch.shape();
   const auto size = static_cast<std::size_t>(batch.size()), rows = static_cast<std::size_t>(shape.rows);
@@ -79,7 +79,7 @@ nb::list batch_views(Batch& batch, nb::handle owner) {
   return views;
 }
 
-// A batch as Python takes it: (observation, reward, terminated, truncated, info).
+// A batch as returned to Python: (observation, reward, terminated, truncated, info).
 class Result {
  public:
   Result() {
@@ -110,13 +110,13 @@ class Result {
   std::vector<nb::object> names_;
 };
 
-// Keeps the pool, and so the memory of its blocks, alive for the arrays that look into it.
+// Keeps the pool, and so the memory of its blocks, alive for the arrays that view it.
 struct BlockOwner {
   std::shared_ptr<EnvironmentPool> pool;
 };
 
-// A block with its arrays. The arrays are made once and lent again as soon as Python holds none of them. (A view of an
-// array, and a consumer of its buffer, holds the array.)
+// A block with its arrays. The arrays are made once and lent again once Python holds none of them. (A view of an array,
+// and a consumer of its buffer, holds the array.)
 struct Lending {
   Block* block;
   nb::list arrays;
@@ -129,15 +129,15 @@ struct Lending {
   }
 };
 
-// The pool and the blocks of it that Python holds. All but the waiting is done with the interpreter's lock held.
+// The pool and its blocks held by Python. Everything but the waiting is done with the global interpreter lock held.
 class PythonPool {
  public:
   explicit PythonPool(std::shared_ptr<EnvironmentPool> pool)
       : pool_(std::move(pool)), number_(PoolRegistry::instance().add(pool_)) {}
   ~PythonPool() {
     if (pool_->forked()) {
-      new std::shared_ptr<EnvironmentPool>(pool_);  // never to be destroyed,
-      nb::set_leak_warnings(false);           // which is meant
+      new std::shared_ptr<EnvironmentPool>(pool_);  // leaked
+      nb::set_leak_warnings(false);           // on purpose
       return;
     }
     PoolRegistry::instance().remove(number_);
@@ -200,7 +200,7 @@ class PythonPool {
     return result_((*known)->arrays, block->batch, block->size);
   }
 
-  // Looks at a few lent blocks, the oldest first, and gives those back that nobody holds any more.
+  // Checks a few lent blocks, oldest first, and returns to the pool those that nobody holds any more.
   void take_back() {
     for (std::size_t i = std::min<std::size_t>(lent_.size(), 4); i > 0; --i) {
       Lending* lending = lent_.front();
@@ -242,7 +242,7 @@ void translate_exceptions(nb::module_& m) {
   });
 }
 
-// The engine without a pool: `steps` steps of one environment with random legal actions, observations written.
+// The engine without a pool: `steps` steps of one environment with random legal actions, writing observations.
 void play_alone(std::shared_ptr<Design> design, const BoundWeights& weights,
                 const std::string& soft_placer, int steps, std::uint64_t seed) {
   const EnvironmentConfig config = config_of(weights, soft_placer);

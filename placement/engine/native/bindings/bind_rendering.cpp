@@ -22,9 +22,8 @@ template <typename T, int Dimensions>
 using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Plays B episodes again from their actions [B, T] and writes what was seen before each of the first lengths[b] of
-// them into [B, T] slots (zeros past the length). Stops at an action that may not be taken and says which. Safe to call
-// from several threads at once.
+// Replays B episodes from their actions [B, T] and writes the observation before each of the first lengths[b] of them
+// into [B, T] slots (zeros past the length). Stops at an illegal action and returns it. Thread-safe.
 std::optional<Refusal> render_episodes(const PlanList& designs, int episodes, int steps,
                                               const std::int32_t* design_index, const std::int32_t* actions,
                                               const std::int32_t* lengths, const ObservationSlot& first) {

@@ -38,7 +38,7 @@ std::vector<Blockage> as_blockages(const Rectangles& rectangles) {
   return blockages;
 }
 
-// A placer with the design it was made for, so that array lengths can be checked.
+// A placer with its design, so that array lengths can be checked.
 struct BoundSoftPlacer {
   std::shared_ptr<const Design> design;
   std::unique_ptr<SoftPlacer> placer;

@@ -1,6 +1,6 @@
 // The pool inside XLA programs on the CPU, through XLA's foreign function interface.
 //
-// A handle is uint32 [2]: the pool's number and how many calls went before. Passing it from call to call keeps their
+// A handle is uint32 [2]: the pool's number and the number of previous calls. Passing it from call to call keeps their
 // order. Results are copied from the engine's batch into XLA's buffers.
 #include "bindings/bindings.hpp"
 
@@ -38,8 +38,8 @@ ffi::Error with_pool(const Handle& handle, HandleResult& next, Call call) {
   return ffi::Error::Success();
 }
 
-// Copies a batch to where XLA wants it, in the order of placement.engine.xla. Throws std::invalid_argument where the batch
-// has another shape than the program was made for.
+// Copies a batch to XLA's buffers, in the order of placement.engine.xla. Throws std::invalid_argument if the batch has
+// another shape than the program was compiled for.
 void fill(const ffi::RemainingRets& outputs, Block& block) {
   constexpr std::size_t kEnvId = 11, kOutputs = 12;
   if (outputs.size() != kOutputs) throw std::invalid_argument("a batch has 12 arrays");
@@ -78,7 +78,7 @@ void require_equal(const Integers& actions, const Integers& env_ids) {
   }
 }
 
-// Gives the block back even where it does not fit.
+// Releases the block even if it does not fit.
 void fill_and_release(EnvironmentPool& pool, Block* block, const ffi::RemainingRets& outputs) {
   try {
     fill(outputs, *block);

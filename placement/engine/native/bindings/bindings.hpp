@@ -1,4 +1,4 @@
-// Each concept binds itself to Python in a file of its own, bind_<concept>.cpp; module.cpp calls them in order.
+// Each concept has its Python bindings in bind_<concept>.cpp; module.cpp calls them in order.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,14 +12,14 @@
 
 namespace placement {
 
-// One-dimensional and two-dimensional read-only C-contiguous arrays in CPU memory, as they come from NumPy.
+// One-dimensional and two-dimensional read-only C-contiguous arrays in CPU memory, as passed by NumPy.
 template <typename T>
 using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
-// The same to write to.
+// The same, writable.
 template <typename T>
 using OutputVector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
-// A copy that NumPy owns.
+// A copy owned by NumPy.
 inline nanobind::ndarray<nanobind::numpy, double, nanobind::ndim<2>> grid_copy(const std::vector<double>& values, int rows,
                                                                                int columns) {
   auto* copy = new std::vector<double>(values);
@@ -27,7 +27,7 @@ inline nanobind::ndarray<nanobind::numpy, double, nanobind::ndim<2>> grid_copy(c
   return {copy->data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}, owner};
 }
 
-// Of a grid: [rows, columns].
+// Writable grid: [rows, columns].
 template <typename T>
 using OutputMap = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 

@@ -1,4 +1,4 @@
-// What the bindings of the costs share: checks of whole placements, costs as a tuple.
+// Common code of the cost bindings: checks of whole placements, costs as a tuple.
 #pragma once
 
 #include <nanobind/stl/string.h>
@@ -18,7 +18,7 @@ namespace placement {
 using Vector = InputVector<double>;
 using Orientations = InputVector<std::int8_t>;
 
-// The typed faces check with a kinder message; this keeps a slip in them from reading beyond an array.
+// The Python interface checks with better messages; this prevents out-of-bounds reads if it misses a case.
 inline void require_placement(const Design& design, const Vector& x, const Vector& y, const Orientations& orientation) {
   const auto nodes = static_cast<std::size_t>(design.nodes());
   if (x.shape(0) != nodes || y.shape(0) != nodes || orientation.shape(0) != nodes) {
@@ -46,7 +46,7 @@ inline void write_placement(const std::vector<double>& x, const std::vector<doub
   std::copy(orientation.begin(), orientation.end(), to_orientation.data());
 }
 
-// Of wirelength, density and congestion, which cost's, and of tidiness.
+// Weights of wirelength, density and congestion, the name of the cost, and the weight of tidiness.
 using BoundWeights = std::tuple<double, double, double, std::string, double>;
 
 inline Weights as_weights(const BoundWeights& weights) {

@@ -1,11 +1,11 @@
-// Eight floats at a time, for loops that the compiler does not turn into SIMD code by itself. Lane by lane the
-// arithmetic is the scalar one, so results are the same with AVX, with SSE and without.
+// Vectors of eight floats, for loops that the compiler does not vectorise by itself. Each lane computes the scalar
+// arithmetic, so results are the same with AVX, with SSE and without.
 #pragma once
 
 #include <cstring>
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#pragma GCC diagnostic ignored "-Wpsabi"  // the vector calling convention matters across libraries only
 #endif
 
 namespace placement {

@@ -34,7 +34,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// The seed of one stream of many that a root seed begins.
+// Seed of one of many streams derived from a root seed.
 inline std::uint64_t stream_seed(std::uint64_t root, std::uint64_t stream) {
   Random random(root);
   Random mixed(random.next() ^ (stream * 0xd1342543de82ef95u));

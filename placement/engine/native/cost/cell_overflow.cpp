@@ -9,13 +9,12 @@
 namespace placement {
 namespace {
 
-// Bins along the sides of the smallest blocks that are held to it (measured on routed designs), and the
-// weight of the area beyond all whitespace, where that of the area beyond that density is 1
-// (docs/experiments/costs.md).
+// Side, in bins, of the smallest blocks subject to the target density (measured on routed designs), and the weight of
+// the area beyond all whitespace, relative to that of the area beyond the target density (docs/experiments/costs.md).
 constexpr double kLargeBlock = 8;
 constexpr double kFullWeight = 0.5;
 
-// Weight of the area that overflows the whole canvas at that density, of the largest block's side.
+// Weight of the area that exceeds the target density over the whole canvas, at the largest block's side.
 constexpr double kOverflowWeight = 0.5;
 
 }  // namespace
@@ -93,8 +92,8 @@ void CellOverflow::add(double x, double y, double width, double height, bool har
   change(columns.first, rows.first, count, rows.last - rows.first + 1, hard);
 }
 
-// Adds areas_ to the bins of a box, and to the blocks that hold them: each block once, for sums are exact. A macro's
-// area in a block is the same when it goes as when it came, so what it takes there spread is, too.
+// Adds areas_ to the bins of a box, and to the blocks that contain them: each block once, because sums are exact. A
+// macro's area in a block is the same when it is removed as when it was added, so its share of the spread area is, too.
 void CellOverflow::change(int first_column, int first_row, int columns, int rows, bool hard) {
   if (columns <= 0 || rows <= 0) return;
   for (std::size_t size = 0; size < levels_.size(); ++size) {
@@ -126,11 +125,11 @@ void CellOverflow::change(int first_column, int first_row, int columns, int rows
   }
 }
 
-// The blocks in which points lie, of one size after the other.
+// The blocks that contain the points, one block size after the other.
 struct CellOverflow::Points {
   int lanes, rows;
   int column_of[kMostPoints], row_of[kMostPoints];
-  int own_column, own_row;  // where the macro is
+  int own_column, own_row;  // current block of the macro
 
   void double_blocks() {
     for (int i = 0; i < lanes; ++i) column_of[i] /= 2;
@@ -167,7 +166,7 @@ void CellOverflow::price(const Mover& soft, const float* xs, int columns, const 
   const double area = soft.width * per_width_ * soft.height * per_height_;
   std::fill_n(prices, static_cast<std::size_t>(rows) * kMostPoints, 0.0F);
   for (const Level& level : levels_) {
-    alignas(32) float line[kMostPoints];  // of the row before, too, if its blocks are the same
+    alignas(32) float line[kMostPoints];  // reused from the previous row if its blocks are the same
     const double side = level.side * scale_;
     for (int r = 0; r < rows; ++r) {
       if (r == 0 || points.row_of[r] != points.row_of[r - 1]) {
@@ -185,7 +184,7 @@ void CellOverflow::price(const Mover& soft, const float* xs, int columns, const 
   }
 }
 
-// The same from the size on at which one block holds the box.
+// Continues from the block size at which one block contains the box.
 void CellOverflow::change_one(std::size_t size, int column, int row, bool hard) {
   const double area = areas_[0], spread = hard ? area : rounder_(area / kTargetDensity);
   for (; size < levels_.size(); ++size, column /= 2, row /= 2) {
@@ -196,7 +195,8 @@ void CellOverflow::change_one(std::size_t size, int column, int row, bool hard) 
   }
 }
 
-// What overflows the whole canvas no block can send elsewhere: it is counted once, not at every size, and less.
+// Area that overflows the whole canvas cannot move to another block: it counts once, not at every size, and with a
+// lower weight.
 double CellOverflow::displacement() const {
   const double overflow = levels_.back().spread.area;
   double sum = kOverflowWeight * levels_.back().side * overflow;

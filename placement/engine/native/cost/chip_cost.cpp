@@ -9,7 +9,7 @@
 namespace placement {
 namespace {
 
-// Bins along a gcell's side, at most.
+// Maximum number of bins along a gcell's side.
 constexpr int kMostBins = 4;
 
 double cell_area(const Design& design) {
@@ -20,8 +20,8 @@ double cell_area(const Design& design) {
   return area;
 }
 
-// The canvas with bins about as large as the mean cluster's cells. In larger ones many clusters share one place, such
-// as where four bins meet, and no bin is full.
+// The canvas with bins about as large as the mean cluster's cells. In larger bins, many clusters could share one
+// position, for example where four bins meet, without filling a bin.
 Canvas with_bins(const Design& design) {
   Canvas canvas = design.canvas;
   const auto soft = std::count(design.kind.begin(), design.kind.end(), static_cast<std::int8_t>(Kind::soft));
@@ -34,7 +34,7 @@ Canvas with_bins(const Design& design) {
   return canvas;
 }
 
-// Bins that all macros together fill.
+// Number of bins that all macros together fill.
 double most_bins(const Design& design) {
   const Canvas bins = with_bins(design);
   double area = cell_area(design);

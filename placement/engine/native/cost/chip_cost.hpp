@@ -1,5 +1,5 @@
-// The chip cost's own terms: whitespace for the cells, and tracks for the wires. All terms are lengths of wire over the same
-// length as the wirelength's cost, so that their weights are prices of a µm of each.
+// The chip cost's own terms: whitespace for the cells, and tracks for the wires. All terms are lengths of wire divided
+// by the same length as the wirelength cost, so that their weights are prices per µm.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class ChipCost {
   ChipCost(const Design& design, const CompactNets& nets);
 
   void clear();
-  // Adds (sign 1) or takes away (sign −1) a macro centred at x, y.
+  // Adds (sign 1) or removes (sign −1) a macro centred at x, y.
   void add_macro(const Design& design, int node, double x, double y, std::int8_t orientation, double sign) {
     const double width = design.width_of(node, orientation), height = design.height_of(node, orientation);
     if (design.kind_of(node) != Kind::hard) {
@@ -35,13 +35,13 @@ class ChipCost {
   WireSpread& wires() { return wires_; }
   const WireSpread& wires() const { return wires_; }
 
-  // Wire that is added where cells must make way, were every pin of a cluster to follow its area.
+  // Wire that displaced cells add, if every pin of a cluster moved with its area.
   double density_cost() { return overflow_.displacement() * per_displacement_; }
   // Wire beyond the usable tracks.
   double congestion_cost() { return wires_.excess() * per_wirelength_; }
 
-  // What the density cost would rise by were a soft macro taken from x, y to a point: see CellOverflow::price. In µm³;
-  // times density_per_displacement() it is a cost.
+  // Rise of the density cost if a soft macro moved from x, y to a point, as CellOverflow::price. In µm³; multiplied by
+  // density_per_displacement(), it is a cost.
   void price_overflow(const Design& design, int node, double x, double y, const float* xs, int columns, const float* ys,
                   int rows, float* prices) const {
     overflow_.price({x, y, soft_side_ * design.node_width[node], soft_side_ * design.node_height[node]}, xs, columns, ys, rows,
@@ -49,10 +49,10 @@ class ChipCost {
   }
   double density_per_displacement() const { return per_displacement_; }
 
-  // Congestion cost of so much wire beyond the tracks, µm.
+  // Congestion cost of `excess` µm of wire beyond the tracks.
   double congestion_of(double excess) const { return excess * per_wirelength_; }
 
-  // µm from a hard macro that cells keep: a channel of the power grid is there, or a halo.
+  // Distance in µm between a hard macro and cells: the PDN channel or the halo, whichever is wider.
   static double clear_of(const Design& design, double halo) { return std::max(design.pdn_channel, halo); }
 
  private:

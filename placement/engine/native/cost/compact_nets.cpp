@@ -9,7 +9,7 @@
 namespace placement {
 namespace {
 
-// A pin's offset that the cost uses: ports and standard cells are points.
+// A pin's offset as used by the cost: ports and standard cells are points.
 std::pair<double, double> offset_of(const Design& design, int pin) {
   const Kind kind = design.kind_of(design.pin_node[pin]);
   if (kind == Kind::port || kind == Kind::cell) return {0.0, 0.0};
@@ -99,7 +99,7 @@ PointPlacer::PointPlacer(const Design& design, const CompactNets& nets)
       rows_(design.canvas.rows),
       cell_size_{design.canvas.cell_width(), design.canvas.cell_height()},
       last_cell_{static_cast<double>(columns_ - 1), static_cast<double>(rows_ - 1)} {
-  // Soft macros keep their pins as they are; ports and standard cells are points.
+  // Pins of soft macros do not turn; ports and standard cells are points.
   for (int node = 0; node < design.nodes(); ++node) turned_[node] = design.kind_of(node) == Kind::hard;
   for (int point = 0; point < nets.points(); ++point) {
     const double dx = nets.point_dx[point], dy = nets.point_dy[point];

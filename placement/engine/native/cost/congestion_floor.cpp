@@ -19,7 +19,7 @@ CongestionFloor::CongestionFloor(const Canvas& canvas, const Weights& weights)
       line_(std::max(canvas.columns, canvas.rows)),
       ranked_(congestion_.size()) {}
 
-// Which of equal ones counts does not matter.
+// The choice among equal values does not matter.
 void CongestionFloor::renew(const LiveMaps& maps) {
   const double* values = maps.vertical();
   ranked_.assign(values, values + 2 * cells_);
@@ -38,7 +38,8 @@ void CongestionFloor::renew(const LiveMaps& maps) {
   price_side(axes_[1], cells_, horizontal_block_, routes_.horizontal());
 }
 
-// A track's demand in a gcell is shared out along the line, so its price is the mean of those of the gcells within reach.
+// A track's demand in a gcell is distributed along the line, so its price is the mean of those of the gcells within
+// reach.
 void CongestionFloor::price_side(const GridAxis& axis, int first, std::vector<double>& block, std::vector<double>& sums) {
   const int length = axis.length;
   std::fill(line_.begin(), line_.end(), 0.0);

@@ -1,8 +1,8 @@
-// A lower bound of the congestion cost after a proposal, at a fraction of the time that the cost takes.
+// A lower bound of the congestion cost after a proposal, at a fraction of the time to compute the cost.
 //
-// The mean of the k largest values of a map is the largest mean of any k of its values. So the gcells that are busiest now
-// give a bound whatever moves: their mean after the move. It is linear in the demand and the blockage, so each of them has a
-// price, and a route costs a difference of running sums of prices.
+// The mean of the k largest values of a map is the largest mean of any k of its values. The currently busiest gcells
+// therefore give a bound for any move: their mean after it. The bound is linear in demand and blockage, so each gcell
+// has a price, and a route costs a difference of prefix sums of prices.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace placement {
 
-// What routes cost at given prices, added up.
+// Sum of the costs of routes at given prices.
 class RoutePrices : public RouteShapes<RoutePrices> {
  public:
   explicit RoutePrices(const Canvas& canvas)
@@ -26,7 +26,7 @@ class RoutePrices : public RouteShapes<RoutePrices> {
   std::vector<double>& horizontal() { return horizontal_; }
   std::vector<double>& vertical() { return vertical_; }
 
-  // Of the routes added since the last call.
+  // Cost of the routes added since the last call.
   double take() {
     const double sum = sum_;
     sum_ = 0;
@@ -52,16 +52,16 @@ class CongestionFloor {
  public:
   CongestionFloor(const Canvas& canvas, const Weights& weights);
 
-  // Whether there is one: prices and weights are not negative, and the grid is not of a few gcells only.
+  // Whether a bound exists: prices and weights are not negative, and the grid has enough gcells.
   bool is_valid() const { return is_valid_; }
 
-  // Takes the gcells that count by the maps.
+  // Selects the counted gcells by the maps.
   void renew(const LiveMaps& maps);
-  // What congestion costs by the maps, weighted.
+  // Weighted congestion cost of the maps.
   double current(const LiveMaps& maps) const;
 
   RoutePrices& routes() { return routes_; }
-  // Of what a hard macro blocks.
+  // Cost of what a hard macro blocks.
   double block(const MacroCover& cover, double x, double y, double width, double height) const {
     return cover.block_price(x, y, width, height, vertical_block_.data(), horizontal_block_.data());
   }
@@ -73,8 +73,8 @@ class CongestionFloor {
   GridAxis axes_[2];  // vertical, horizontal
   double price_;      // proxy cost of a counted gcell's congestion
   bool is_valid_;
-  std::vector<std::int32_t> busy_;    // gcells that count, of [2, R·C]
-  std::vector<double> vertical_block_, horizontal_block_;  // [R, C], [C, R] proxy cost of a whole side blocked
+  std::vector<std::int32_t> busy_;    // counted gcells, indices into [2, R·C]
+  std::vector<double> vertical_block_, horizontal_block_;  // [R, C], [C, R] proxy cost of blocking a whole side
   RoutePrices routes_;
   std::vector<double> congestion_;    // [2, R·C] proxy cost of demand over capacity
   std::vector<double> line_, ranked_; // workspace

@@ -8,15 +8,16 @@
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#pragma GCC diagnostic ignored "-Wpsabi"  // the vector calling convention matters across libraries only
 #endif
 
 namespace placement {
 namespace {
 
 constexpr int kWide = WholeRouteSteps::kWide;
-constexpr int kLines = 4;  // summed up before they are smoothed, so that what was just written is not read at once
-constexpr std::size_t kMostChanged = 64;  // boxes before all gcells are looked at instead
+constexpr int kLines = 4;  // lines summed before they are smoothed, so that values are not read right after they are
+                           // written
+constexpr std::size_t kMostChanged = 64;  // maximum number of boxes before all gcells are scanned instead
 constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min(), kMost = std::numeric_limits<std::int32_t>::max();
 
 typedef std::int32_t Eight __attribute__((vector_size(32)));
@@ -28,7 +29,7 @@ Vector load(const Value* from) {
   return vector;
 }
 
-// Bit i: whole number i of eight is marked.
+// Bit i: integer i of eight is marked.
 std::uint8_t bits_of(const Eight& marked) {
 #if defined(__AVX2__)
   return static_cast<std::uint8_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(marked)));
@@ -117,13 +118,13 @@ void CongestionScan::take_block(Side& side, const double* block, int line, int f
   for (int i = first; i <= last; ++i) {
     const double blocked = covered[i] * axis.block_share;
     side.blocked[start + i] = blocked;
-    // Two units less than it takes, for rounding.
+    // Two units lower, for rounding.
     const double beyond = (limit_ - blocked) / axis.per_unit - 2.0;
     side.beyond[start + i] = beyond >= kMost ? kMost : beyond > kLeast ? static_cast<std::int32_t>(beyond) : kLeast;
   }
 }
 
-// kReach −1: any.
+// kReach −1: any reach.
 template <int kReach>
 void CongestionScan::sum_up(Side& side, const std::int32_t* steps) {
   const int reach = kReach < 0 ? reach_ : kReach, padded = side.padded, length = side.axis.length, lines = side.axis.lines;

@@ -39,7 +39,7 @@ Costs CostEvaluator::evaluate_proxy(const double* x, const double* y, const std:
     cover_.add(x[node], y[node], design_->width_of(node, orientation[node]),
                design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
   }
-  for (int net = 0; net < nets_->nets();) {  // those of one size follow each other
+  for (int net = 0; net < nets_->nets();) {  // nets of one size are consecutive
     const int begin = net;
     costs.wirelength += with_size(nets_->size(begin), [&](auto size) {
       double wirelength = 0;

@@ -1,4 +1,4 @@
-// The costs of a placement, exactly: wirelength, density and congestion, of the proxy or of the chip cost.
+// Exact cost of a placement: wirelength, density and congestion of the proxy or the chip cost.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace placement {
 
-// Which cost is computed, and the weights of its terms.
+// The cost to compute, and the weights of its terms.
 
 enum class CostName { proxy, chip };
 
-// Throws std::invalid_argument where `name` is none.
+// Throws std::invalid_argument if `name` is unknown.
 inline CostName cost_name(const std::string& name) {
   if (name == "proxy") return CostName::proxy;
   if (name == "chip") return CostName::chip;
@@ -38,8 +38,8 @@ struct Weights {
 struct Costs {
   double wirelength = 0;  // µm, weighted half-perimeter sum
   double wirelength_cost = 0, density_cost = 0, congestion_cost = 0;
-  double tidy_cost = 0;  // computed where it has a weight
-  double total = 0;  // their weighted sum, of whichever cost the weights name
+  double tidy_cost = 0;  // computed if its weight is not 0
+  double total = 0;  // weighted sum, of the cost that the weights name
 };
 
 inline double weighted_sum(const Costs& costs, const Weights& weights) {
@@ -47,8 +47,8 @@ inline double weighted_sum(const Costs& costs, const Weights& weights) {
          weights.congestion * costs.congestion_cost + weights.tidy * costs.tidy_cost;
 }
 
-// A pure function of design, placement and weights. Owns its workspace, so one evaluator per thread; no allocation
-// per call.
+// A pure function of design, placement and weights. Owns its workspace: one evaluator per thread; no allocation per
+// call.
 class CostEvaluator {
  public:
   explicit CostEvaluator(std::shared_ptr<const Design> design);
@@ -62,13 +62,13 @@ class CostEvaluator {
   const double* vertical_map() const { return grid_.vertical(); }
   const double* horizontal_map() const { return grid_.horizontal(); }
 
-  // The terms of the chip cost at its last evaluation, with their maps; null before the first.
+  // The chip cost's terms and maps at its last evaluation; null before the first.
   ChipCost* chip() const { return chip_.get(); }
 
   const Design& design() const { return *design_; }
 
  private:
-  // Without the wirelength's cost and the total.
+  // Without the wirelength cost and the total.
   Costs evaluate_proxy(const double* x, const double* y, const std::int8_t* orientation);
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
   double tidy_cost(const double* x, const double* y, const std::int8_t* orientation);
@@ -82,8 +82,8 @@ class CostEvaluator {
   RouteSteps steps_;
   MacroCover cover_;
   GridCost grid_;
-  std::unique_ptr<ChipCost> chip_;  // once it is needed
-  std::unique_ptr<Tidiness> tidiness_;  // the same
+  std::unique_ptr<ChipCost> chip_;  // created on first use
+  std::unique_ptr<Tidiness> tidiness_;  // created on first use
 };
 
 }  // namespace placement

@@ -6,8 +6,8 @@
 namespace placement {
 namespace {
 
-constexpr int kLeastNear = 24;    // values listed on each side of the smallest that counts, and one more
-constexpr int kCountPerNear = 16; // for so many that count
+constexpr int kLeastNear = 24;    // values listed on each side of the smallest that counts, plus one more
+constexpr int kCountPerNear = 16; // per this many that count
 
 }  // namespace
 
@@ -31,7 +31,7 @@ double DensestMean::kept(const double* values) {
       }
     }
     touched_.clear();
-    const int rank = count_ - above_;  // among those that are listed or ties, from the largest
+    const int rank = count_ - above_;  // rank from the largest among the listed values and ties
     if (rank >= 1 && rank <= ties_ + static_cast<int>(near_.size())) return mean_down_to(smallest_of(rank));
   }
   begin_anew(values);
@@ -94,10 +94,10 @@ void DensestMean::leave(int at) {
   }
 }
 
-// Of the listed values and the ties, the one of this rank, 1 the largest.
+// Returns the value of this rank (1: the largest) among the listed values and the ties.
 double DensestMean::smallest_of(int rank) {
   double* ranked = ranked_.data();
-  double* larger = ranked;  // those above the tie from the front, the others from the back
+  double* larger = ranked;  // values above the tie are stored from the front, the others from the back
   double* smaller = ranked + near_.size();
   for (const std::int32_t at : near_) {
     const double value = known_[at];

@@ -1,4 +1,4 @@
-// The mean of the largest values of a map of which few change from call to call: an order statistic that is maintained.
+// Mean of the largest values of a map that changes little between calls: a maintained order statistic.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace placement {
 
-// A sum of multiples of a power of two, exact in whatever order they are added and taken away.
+// A sum of multiples of a power of two, exact in any order of additions and subtractions.
 
 __extension__ typedef __int128 Wide;  // 2^24 gcells of 2^52 quanta each
 
@@ -17,26 +17,27 @@ class Quanta {
   // `quantum`: a power of two.
   explicit Quanta(double quantum) : quantum_(quantum), per_quantum_(1.0 / quantum) {}
 
-  // How many quanta a multiple of the quantum is; below 2^63 of them.
+  // The number of quanta in a multiple of the quantum; below 2^63.
   std::int64_t of(double value) const { return static_cast<std::int64_t>(value * per_quantum_); }
-  // The double next to the mean of `count` values with this sum.
+  // The double nearest to the mean of `count` values with this sum.
   double mean(Wide sum, int count) const { return static_cast<double>(sum) * quantum_ / count; }
 
  private:
   double quantum_, per_quantum_;
 };
 
-// All values are finite multiples of a power of two, so sums are exact and the result depends on the values alone, not on
-// how they came about. A call costs what the touched values cost and one look at the values near the smallest that counts.
+// All values are finite multiples of a power of two, so sums are exact and the result depends on the values alone, not
+// on the history. A call costs time for the touched values and one pass over the values near the smallest that counts.
 class DensestMean {
  public:
-  // Of `values` values, the `count` ≥ 1 largest; `quantum`: the power of two.
+  // Mean of the `count` ≥ 1 largest of `values` values; `quantum`: the power of two.
   DensestMean(int values, int count, double quantum);
 
-  // From all values.
+  // Computed from all values.
   double operator()(const double* values);
 
-  // The same from those that were touched: all of them at the first call, later every one that may have changed since.
+  // Incremental computation: the first call reads all values, later calls every touched value; touch every value that
+  // may have changed.
   void touch(int first, int end) { touched_.push_back({first, end}); }
   void touch_all() { is_known_ = false; }
   double kept(const double* values);
@@ -52,15 +53,15 @@ class DensestMean {
   int values_, count_;
   Quanta quanta_;
   std::vector<double> ranked_;  // workspace
-  // Values from high_ on are counted and summed, those between low_ and high_ are listed. But those that equal tie_, which was
-  // the smallest that counted, are only counted: they may be many.
+  // Values from high_ on are counted and summed, those between low_ and high_ are listed. Values equal to tie_, the
+  // last smallest that counted, are only counted because there may be many.
   bool is_known_ = false;
   double low_ = 0, high_ = 0, tie_ = 0;
   int above_ = 0, ties_ = 0;
   Wide sum_above_ = 0;
-  std::vector<double> known_;           // [values] as of the last call
-  std::vector<std::int32_t> near_;      // the listed ones
-  std::vector<std::int32_t> place_of_;  // [values] in near_
+  std::vector<double> known_;           // [values] at the last call
+  std::vector<std::int32_t> near_;      // the listed values
+  std::vector<std::int32_t> place_of_;  // [values] position in near_
   std::vector<std::pair<std::int32_t, std::int32_t>> touched_;  // runs [first, end)
 };
 

@@ -41,11 +41,11 @@ Sides largest_empty_rectangle(double width, double height, const std::vector<Sid
       for (std::size_t column = first; column < end; ++column) is_taken[row * columns + column] = 1;
     }
   }
-  // In each row, the rectangles that end at its upper line, by a stack of those still open.
+  // For each row, the rectangles that end at its upper line, by a stack of the open ones.
   Sides best;
   double most = 0;
-  std::vector<double> since(columns, 0.0);  // where the empty stretch below begins
-  std::vector<std::pair<double, double>> open;  // where a rectangle begins, and its height
+  std::vector<double> since(columns, 0.0);  // start of the empty stretch below
+  std::vector<std::pair<double, double>> open;  // start and height of a rectangle
   for (std::size_t row = 0; row < rows; ++row) {
     const double top = y[row + 1];
     open.clear();

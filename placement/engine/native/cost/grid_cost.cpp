@@ -5,19 +5,19 @@
 #include <numeric>
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#pragma GCC diagnostic ignored "-Wpsabi"  // the vector calling convention matters across libraries only
 #endif
 
 namespace placement {
 namespace {
 
-constexpr int kMostUnits = 10000;  // of a gcell's demand; up to a reach of 4 there are 2,520
+constexpr int kMostUnits = 10000;  // maximum number of units of a gcell's demand; up to a reach of 4 there are 2,520
 
-// The gcells that share the demand of gcell i of a line.
+// Number of gcells that share the demand of gcell i of a line.
 int sharers(int length, int reach, int i) { return std::min(length - 1, i + reach) - std::max(0, i - reach) + 1; }
 
 GridAxis make_axis(int lines, int length, int reach, double per_capacity, double block_share) {
-  int units = 1;  // that each number of sharers divides
+  int units = 1;  // least common multiple of the numbers of sharers
   for (int i = 0; i < length && units <= kMostUnits; ++i) units = std::lcm(units, sharers(length, reach, i));
   const bool whole = units <= kMostUnits;
   if (!whole) units = 1;
@@ -26,7 +26,7 @@ GridAxis make_axis(int lines, int length, int reach, double per_capacity, double
   return axis;
 }
 
-// Four doubles at a time; lane by lane the arithmetic is the scalar one.
+// Four doubles; each lane computes the scalar arithmetic.
 typedef double Four __attribute__((vector_size(32)));
 Four load(const double* from) {
   Four four;
@@ -34,7 +34,7 @@ Four load(const double* from) {
   return four;
 }
 
-// Five gcells share; the last four may overlap those before: what they are made of stays.
+// Five gcells share; the last four values may overlap the previous ones, because their inputs do not change.
 void smooth_five(const double* shared, const GridAxis& axis, const double* blocked, int count, double* map) {
   if (count < 4) {
     for (int i = 0; i < count; ++i) {
@@ -70,7 +70,7 @@ GridAxis horizontal_axis(const Canvas& canvas) {
                    canvas.macro_routes_horizontal / canvas.routes_horizontal);
 }
 
-// Both the densest tenth of the gcells and, of the two congestion maps, the busiest twentieth.
+// The densest tenth of the gcells, which is also the busiest twentieth of the two congestion maps.
 int counted_gcells(const Canvas& canvas) { return std::max(1, canvas.cells() / 10); }
 
 double density_cost_of_few(const std::vector<double>& density) {
@@ -107,7 +107,7 @@ double GridCost::congestion_cost(const RouteSteps& steps, const MacroCover& cove
   return busiest_(congestion_.data());
 }
 
-// A line's map follows from its demand and blockage alone, so lines that are as they were last time are left as they are.
+// A line's map depends only on its demand and blockage, so unchanged lines are skipped.
 void GridCost::fill(const GridAxis& axis, const double* steps, const double* block, int at) {
   double* running = running_.data();
   std::fill(running_.begin(), running_.end(), 0.0);
@@ -117,7 +117,7 @@ void GridCost::fill(const GridAxis& axis, const double* steps, const double* blo
     double* blocked = blocked_.data() + at;
     for (int i = 0; i < axis.length; ++i) running[i] += steps[i];
     double* map = congestion_.data() + at;
-    if (reach_ == 0) {  // as cheap as looking for what changed
+    if (reach_ == 0) {  // as fast as searching for changes
       for (int i = 0; i < axis.length; ++i) map[i] = running[i] * axis.per_unit + block[i] * axis.block_share;
       continue;
     }

@@ -8,7 +8,7 @@
 namespace placement {
 namespace {
 
-// Proposals evaluated in vain before the full gcells are taken anew, where one was accepted.
+// Number of undone proposals per accepted one before the full gcells are determined anew.
 constexpr std::int64_t kMostWasted = 4;
 
 }  // namespace
@@ -82,7 +82,7 @@ void ChipIncrementalCost::renew_floor() {
   is_excess_behind_ = false;
 }
 
-// Moves the macros and their points; the boxes of their nets, and what those make of the wirelength.
+// Moves the macros and their points; updates the bounding boxes of their nets and the wirelength.
 void ChipIncrementalCost::find_boxes(const NodeMove* moves, int count) {
   for (int i = 0; i < count; ++i) {
     put(moves[i]);
@@ -101,15 +101,15 @@ void ChipIncrementalCost::find_boxes(const NodeMove* moves, int count) {
   }
 }
 
-// The wire in full gcells of nets that have not left their boxes yet.
+// Wire in full gcells of nets whose boxes have not been updated yet.
 double ChipIncrementalCost::wire_in_full_gcells() const {
   double sum = 0;
   for (const std::int32_t net : touched_) sum += chip_.wires().floor_of(spreads_[net]);
   return sum;
 }
 
-// The nets' wire; where there is a limit, adds to floor_rise_ what they bring into full gcells. What they leave there is
-// taken off before.
+// Computes the nets' wire; if there is a limit, adds the wire that they bring into full gcells to floor_rise_. The wire
+// that they remove there has been subtracted before.
 void ChipIncrementalCost::find_spreads() {
   const WireSpread& wires = chip_.wires();
   for (std::size_t i = 0; i < touched_.size(); ++i) {
@@ -118,14 +118,14 @@ void ChipIncrementalCost::find_spreads() {
   }
 }
 
-// Whether the bound is above the limit. Density and wirelength are exact.
+// Whether the bound exceeds the limit. Density and wirelength are exact.
 bool ChipIncrementalCost::is_above(double limit) const {
   const double floor = weights_.wirelength * (new_wirelength_ * nets_->per_wirelength) + weights_.density * costs_.density_cost +
                        weights_.congestion * chip_.congestion_of(excess_floor_ + floor_rise_) + weights_.tidy * costs_.tidy_cost;
   return is_floor_above(floor, limit);
 }
 
-// Where gcells are full, first by what the nets leave in them, then by what they bring, too.
+// With full gcells, checks first the bound after the nets' wire in them is removed, then after their new wire is added.
 bool ChipIncrementalCost::is_any_bound_above(double limit) {
   if (!(weights_.congestion >= 0)) return false;
   if (!chip_.wires().has_full()) return is_above(limit);
@@ -141,10 +141,10 @@ bool ChipIncrementalCost::is_surely_above(const NodeMove*, int, double limit) {
   return true;
 }
 
-// The wire in the nets' boxes follows.
+// Updates the wire in the nets' boxes.
 void ChipIncrementalCost::change_nets(const NodeMove*, int) {
   WireSpread& wires = chip_.wires();
-  if (new_spreads_.empty()) {  // no bound took them
+  if (new_spreads_.empty()) {  // no bound has computed them
     if (is_bounded_ && wires.has_full()) floor_rise_ -= wire_in_full_gcells();
     find_spreads();
   }

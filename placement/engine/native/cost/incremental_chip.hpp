@@ -1,4 +1,4 @@
-// The chip cost while macros move: the wire in the nets' boxes follows them.
+// Chip cost while macros move: the wire in the nets' bounding boxes is updated.
 #pragma once
 
 #include <memory>
@@ -40,18 +40,18 @@ class ChipIncrementalCost final : public IncrementalCost {
   void renew_floor();
 
   ChipCost chip_;
-  std::vector<double> beyond_;          // [2, R·C] as of the last refresh_maps()
+  std::vector<double> beyond_;          // [2, R·C] at the last refresh_maps()
   std::vector<NetSpread> spreads_;      // [M]
   double excess_floor_ = 0;             // bound of the excess of the current placement, µm
-  bool is_excess_behind_ = false;       // it is out of date, since a proposal without a limit was accepted
+  bool is_excess_behind_ = false;       // excess_floor_ is outdated: a proposal without a limit was accepted
 
-  // Of the pending proposal.
+  // State of the pending proposal.
   std::vector<NetBox> new_boxes_;       // of the touched nets
-  std::vector<NetSpread> new_spreads_;  // the same, once they are needed
-  std::vector<NetSpread> old_spreads_;  // the same
+  std::vector<NetSpread> new_spreads_;  // of the touched nets, computed on demand
+  std::vector<NetSpread> old_spreads_;  // of the touched nets, computed on demand
   double new_wirelength_ = 0;
-  bool is_bounded_ = false;             // it has a limit
-  double floor_rise_ = 0;               // by which the bound of the excess rises, µm; where there is a limit
+  bool is_bounded_ = false;             // whether it has a limit
+  double floor_rise_ = 0;               // rise of the bound of the excess, µm; only with a limit
 };
 
 }  // namespace placement

@@ -8,12 +8,12 @@
 namespace placement {
 namespace {
 
-constexpr int kGcellsPerPoint = 48;  // gcells of a scan that take as long as a point that moves; measured
-// Proposals evaluated in vain before the gcells of the bound are taken anew, and one more for so many gcells: about what
-// that costs.
+constexpr int kGcellsPerPoint = 48;  // number of scanned gcells that take as long as one moving point; measured
+// Number of undone proposals before the gcells of the bound are selected anew, plus one per this many gcells: about the
+// time that this takes.
 constexpr int kLeastWasted = 2, kGcellsPerWasted = 1000;
 
-// A bound of a gcell's demand; NaN where a net's is not a whole number. A net of n points has n − 1 branches.
+// Upper bound of a gcell's demand; NaN if a net's demand is not an integer. A net of n points has n − 1 branches.
 double most_demand(const CompactNets& nets) {
   double most = 0;
   for (int net = 0; net < nets.nets(); ++net) {
@@ -107,7 +107,7 @@ void ProxyIncrementalCost::take_nets_back() {
   if (maps_changed_) maps_.undo();
 }
 
-// The maps follow the proposal; the steps that it did not change are behind from here on.
+// Applies the proposal to the maps; the steps that were not updated become outdated.
 void ProxyIncrementalCost::keep() {
   is_floor_fresh_ = false;
   if (!maps_changed_) return;
@@ -129,7 +129,8 @@ void ProxyIncrementalCost::change_nets(const NodeMove* moves, int count) {
   sum_up();
 }
 
-// Moves the macros; the nets' lengths follow, and the routes of those that moved to other gcells. Returns whether any did.
+// Moves the macros and updates the nets' lengths, and the routes of those that moved to other gcells. Returns whether
+// any did.
 bool ProxyIncrementalCost::propose_routes(const NodeMove* moves, int count) {
   const bool any_routed = all_routed_ || !routed_.empty();
   scans_all_ = any_routed && changes_many(moves, count);
@@ -159,7 +160,7 @@ bool ProxyIncrementalCost::propose_routes(const NodeMove* moves, int count) {
   return any_routed;
 }
 
-// Whether the routes change so much of the grid that all of it is looked at sooner than what they change.
+// Whether the routes change so many gcells that a scan of the whole grid is faster.
 bool ProxyIncrementalCost::changes_many(const NodeMove* moves, int count) const {
   std::int64_t points = 0;
   for (int i = 0; i < count; ++i) points += node_net_points_[moves[i].node];
@@ -173,10 +174,10 @@ void ProxyIncrementalCost::mark_points(const NodeMove* moves, int count, std::ui
   }
 }
 
-// Routes the touched nets anew where their points go to other gcells; take(net, its half perimeter in µm).
+// Reroutes the touched nets whose points move to other gcells; take(net, its half perimeter in µm).
 template <bool kLogged, typename Routes, typename Take>
 void ProxyIncrementalCost::follow_nets(Routes& routes, Take take) {
-  const bool some_routed = !all_routed_ && !routed_.empty();  // then they are stamped with this epoch
+  const bool some_routed = !all_routed_ && !routed_.empty();  // they are then stamped with this epoch
   for (std::size_t i = 0; i < touched_.size(); ++i) {
     prefetch(i);
     const std::int32_t net = touched_[i];
@@ -197,12 +198,12 @@ void ProxyIncrementalCost::renew_nets(Steps& steps) {
   });
 }
 
-// The nets of those nodes only that have a point which leaves its gcell.
+// Collects the nets of those nodes that have a point which leaves its gcell.
 void ProxyIncrementalCost::gather_routed(const NodeMove* moves, int count) {
   routed_.clear();
   int leaving = 0;
   for (int i = 0; i < count; ++i) leaving += leaves(moves[i]);
-  all_routed_ = leaving == count;  // as most proposals
+  all_routed_ = leaving == count;  // as in most proposals
   if (all_routed_ || leaving == 0) return;
   next_epoch();
   for (int i = 0; i < count; ++i) {
@@ -210,7 +211,7 @@ void ProxyIncrementalCost::gather_routed(const NodeMove* moves, int count) {
   }
 }
 
-// Whether the move takes one of the node's points to another gcell; finds its new places.
+// Whether the move takes one of the node's points to another gcell; computes its new positions.
 bool ProxyIncrementalCost::leaves(const NodeMove& move) {
   const int start = nets_->point_start[move.node], end = nets_->point_start[move.node + 1];
   placer_.place(move.node, move.x, move.y, move.orientation, new_places_.data());
@@ -248,7 +249,7 @@ double ProxyIncrementalCost::floor_of_block(const NodeMove& macro) const {
   return floor_->block(cover_, macro.x, macro.y, width, height);
 }
 
-// What the nets of the moved nodes cost more at least.
+// Lower bound of the cost increase of the moved nodes' nets.
 double ProxyIncrementalCost::floor_of_nets() {
   double longer = 0;
   follow_nets<false>(floor_->routes(), [&](int net, double half_perimeter) {

@@ -1,4 +1,4 @@
-// The proxy cost while macros move: routes are followed gcell by gcell, and the maps with them.
+// Proxy cost while macros move: routes and maps are updated gcell by gcell.
 #pragma once
 
 #include <cstdint>
@@ -53,24 +53,24 @@ class ProxyIncrementalCost final : public IncrementalCost {
   MacroCover cover_;
   LiveMaps maps_;
   NetRouter router_;
-  std::unique_ptr<CongestionFloor> floor_;        // where there is one
-  std::unique_ptr<WholeRouteSteps> whole_steps_;  // where they fit; for proposals that change many gcells
-  bool is_behind_ = false, is_whole_behind_ = true;  // steps_, whole_steps_ are not of the current placement
-  double floor_now_ = 0;       // of the current placement
-  bool is_floor_fresh_ = false;  // floor_now_ is up to date
-  std::vector<std::int64_t> node_net_points_;  // [N] of a node's nets, together
+  std::unique_ptr<CongestionFloor> floor_;        // null if there is no bound
+  std::unique_ptr<WholeRouteSteps> whole_steps_;  // null unless demands fit; for proposals that change many gcells
+  bool is_behind_ = false, is_whole_behind_ = true;  // whether steps_, whole_steps_ are outdated
+  double floor_now_ = 0;       // bound of the current placement
+  bool is_floor_fresh_ = false;  // whether floor_now_ is up to date
+  std::vector<std::int64_t> node_net_points_;  // [N] total number of points of a node's nets
 
-  // Of the pending proposal.
-  std::vector<CellBox> boxes_;  // that hard macros left and met
+  // State of the pending proposal.
+  std::vector<CellBox> boxes_;  // boxes that hard macros left and entered
   bool blocks_changed_ = false, maps_changed_ = false;
-  bool scans_all_ = false;    // the maps, instead of what the proposal changes
-  bool scans_whole_ = false;  // that, by whole_steps_
+  bool scans_all_ = false;    // all gcells are scanned instead of those that the proposal changes
+  bool scans_whole_ = false;  // the scan uses whole_steps_
 
   // Workspace.
-  std::vector<std::int32_t> routed_;  // nets that are routed anew; not filled where all_routed_
+  std::vector<std::int32_t> routed_;  // rerouted nets; empty if all_routed_
   bool all_routed_ = false;
-  std::vector<PointPlace> new_places_;  // [Q] of the nodes that are to move
-  std::vector<std::uint8_t> moved_;     // [Q] whether a point is to move
+  std::vector<PointPlace> new_places_;  // [Q] positions of the points to be moved
+  std::vector<std::uint8_t> moved_;     // [Q] whether a point is to be moved
 };
 
 }  // namespace placement

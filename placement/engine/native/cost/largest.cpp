@@ -39,7 +39,7 @@ bool any_from(const double* values, double limit) {
 #endif
 }
 
-// Leaves out the values above `limit`; returns how many are left.
+// Removes the values above `limit`; returns the number of those left.
 int pack_within(double* values, int count, double limit) {
   int found = 0;
   for (int i = 0; i < count; ++i) {
@@ -50,7 +50,7 @@ int pack_within(double* values, int count, double limit) {
   return found;
 }
 
-// In eight sums, so that no addition waits for the one before.
+// Uses eight partial sums, so that no addition waits for the previous one.
 double sum_of(const double* values, int count) {
   double sums[8] = {};
   int i = 0;
@@ -63,7 +63,7 @@ double sum_of(const double* values, int count) {
 
 }  // namespace
 
-// Writes the values from `limit` on to near_; returns how many.
+// Writes the values from `limit` on to near_; returns their number.
 int LargestMean::collect(const double* values, double limit) {
   double* near = near_.data();
   int found = 0, i = 0;
@@ -114,12 +114,12 @@ int LargestMean::collect_kept(const double* values, double limit) {
   return found;
 }
 
-// The last of the count_ largest of the `found` values in near_.
+// Returns the smallest of the count_ largest of the `found` values in near_.
 double LargestMean::smallest_counted(int found) {
   constexpr int kFew = 24;
   const double low = smallest_ - band_, high = smallest_ + band_;
   double* ranked = ranked_.data();
-  int within = pack<false>(near_.data(), found, low, ranked);  // those above the band, too, so far
+  int within = pack<false>(near_.data(), found, low, ranked);  // still includes those above the band
   int above = 0;
   for (int i = 0; i < within; ++i) above += ranked[i] > high;
   within = pack_within(ranked, within, high);

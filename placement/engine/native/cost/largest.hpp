@@ -1,4 +1,4 @@
-// The mean of the largest values of a map.
+// Mean of the largest values of a map.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace placement {
 
-// Picks the values of an array that fulfil a condition, in their order.
+// Compacts the values of an array that satisfy a condition, in their order.
 
 #if defined(__AVX2__)
 
-// Which 32-bit halves of four doubles move to the front, by the bits of those that are picked.
+// The 32-bit halves of four doubles to move to the front, indexed by the bits of the selected doubles.
 inline constexpr std::array<std::array<std::int32_t, 8>, 16> pack_order() {
   std::array<std::array<std::int32_t, 8>, 16> order{};
   for (int bits = 0; bits < 16; ++bits) {
@@ -32,7 +32,7 @@ inline constexpr std::array<std::array<std::int32_t, 8>, 16> pack_order() {
 }
 inline constexpr auto kPackOrder = pack_order();
 
-// Four doubles and what they are compared with.
+// Four doubles and the limit with which they are compared.
 struct PackedFour {
   __m256d v;
   int from(double limit) const { return _mm256_movemask_pd(_mm256_cmp_pd(v, _mm256_set1_pd(limit), _CMP_GE_OQ)); }
@@ -41,8 +41,8 @@ struct PackedFour {
 
 #endif
 
-// Copies those of `count` values that are at least `limit` (above: larger than it) to `to`, which has space for `count` + 4.
-// Returns how many. `to` may be `values`.
+// Copies those of `count` values that are at least `limit` (above: larger than `limit`) to `to`, which has space for
+// `count` + 4. Returns their number. `to` may be `values`.
 template <bool kAbove>
 inline int pack(const double* values, int count, double limit, double* to) {
   int found = 0, i = 0;
@@ -63,19 +63,18 @@ inline int pack(const double* values, int count, double limit, double* to) {
   return found;
 }
 
-// It remembers the smallest value that counted last time, so that a call with similar values is cheap. The result does not
-// depend on earlier calls: the values above the smallest that counts are summed in eight
-// sums in their order. NaN does not count; the
-// result is NaN where fewer than `count` other values are there.
+// Remembers the smallest value that counted in the last call, so that a call with similar values is fast. The result
+// does not depend on earlier calls: the values above the smallest that counts are added in eight partial sums in their
+// order. NaN does not count; the result is NaN if there are fewer than `count` other values.
 class LargestMean {
  public:
-  // Of `values` values, the `count` ≥ 1 largest.
+  // Mean of the `count` ≥ 1 largest of `values` values.
   LargestMean(int values, int count) : values_(values), count_(count), near_(values + 4), ranked_(values + 4) {}
 
   double operator()(const double* values);
 
-  // The same with the values near the largest kept from call to call: touch() every value that may have changed since
-  // the last call, all of them at keep().
+  // Incremental computation with a maintained list of the values near the largest: touch() every value that may have
+  // changed since the last call; keep() requires all of them.
   void keep();
   void touch(int first, int end) {
     if (is_all_stale_) return;
@@ -88,8 +87,9 @@ class LargestMean {
   void touch_all() { is_all_stale_ = true; }
   double kept(const double* values);
 
-  // The same from a function that finds the values: find(limit, to) writes those from `limit` on to `to`, in their order, and
-  // returns how many; `to` has space for all and four more. The limit stays the same from call to call while it serves.
+  // The same with a function that finds the values: find(limit, to) writes those from `limit` on to `to`, in their
+  // order, and returns their number; `to` has space for all and four more. The limit does not change between calls
+  // while it is suitable.
   template <typename Find>
   double found_by(Find find) {
     return steadily([&](double limit) { return find(limit, near_.data()); });
@@ -114,7 +114,7 @@ class LargestMean {
     }
     return mean_of_near(found);
   }
-  // The mean, with the same limit at the next call where about as many values were found.
+  // Returns the mean and keeps the limit for the next call if about as many values were found.
   template <typename Collect>
   double steadily(Collect collect) {
     const double limit = limit_;
@@ -128,14 +128,14 @@ class LargestMean {
   double smallest_counted(int found);
 
   int values_, count_;
-  double limit_ = 0;    // the values from here on are near enough to the largest to be looked at
-  double margin_ = 0;   // of the limit below the smallest value that counts
-  int found_ = 0;       // values that were looked at last time
-  bool is_limit_kept_ = false;  // the last call looked at those from its limit on, and no others
-  double smallest_ = 0; // of the values that counted last time
-  double band_ = 0;     // it is looked for so near to the last one first
+  double limit_ = 0;    // values from this limit on are collected
+  double margin_ = 0;   // distance of the limit below the smallest value that counts
+  int found_ = 0;       // number of values collected in the last call
+  bool is_limit_kept_ = false;  // the last call collected exactly the values from its limit on
+  double smallest_ = 0; // smallest value that counted in the last call
+  double band_ = 0;     // half width of the interval around it that is searched first
   std::vector<double> near_, ranked_;
-  double kept_limit_ = 0;                 // of the marks
+  double kept_limit_ = 0;                 // limit of the marks
   std::vector<std::uint8_t> marks_;      // [blocks, rounded up to 8] bit i: the block's value i is at least kept_limit_
   std::vector<std::int32_t> stale_;      // blocks whose values may have changed
   std::vector<std::uint8_t> is_stale_;

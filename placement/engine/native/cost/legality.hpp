@@ -1,5 +1,6 @@
-// Where a hard macro may be: inside the canvas, clear of other macros by halos and spacing, clear of keep-outs,
-// turned as it may be, on the snapping grid, off gaps that are too narrow for a channel. The one rule that everything in the engine shares.
+// Legal positions of a hard macro: inside the canvas, clear of other macros by halos and spacing, clear of keep-outs,
+// in an allowed orientation, on the snapping grid, and without gaps that are too narrow for a channel. All of the
+// engine shares this rule.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +12,12 @@
 
 namespace placement {
 
-// Lengths that are equal but for the rounding of sums are equal, µm.
+// Tolerance of length comparisons, µm.
 inline constexpr double kLengthTolerance = 1e-6;
 
 struct Legality {
   int overlaps = 0;  // pairs of hard macros that overlap by more than the threshold in both directions
-  int outside = 0;   // hard macros that reach beyond the canvas
+  int outside = 0;   // hard macros that extend beyond the canvas
 };
 
 // Whether two intervals given by centre and length overlap by more than `threshold`.
@@ -25,15 +26,15 @@ inline bool intervals_overlap(double centre_a, double length_a, double centre_b,
   return shared > threshold + kLengthTolerance;
 }
 
-// Whether an interval reaches beyond [0, extent].
+// Whether an interval extends beyond [0, extent].
 inline bool reaches_beyond(double centre, double length, double extent) {
   return centre - length / 2 < -kLengthTolerance || centre + length / 2 > extent + kLengthTolerance;
 }
 
-// µm that two intervals may share where `gap` µm are to lie between them: less than none if there is a gap to keep.
+// Allowed overlap in µm of two intervals that require a gap of `gap` µm: negative if the gap is positive.
 inline double allowed_share(double gap, double threshold) { return gap > 0 ? -gap : threshold; }
 
-// A hard macro in its present orientation, µm.
+// A hard macro in its current orientation, µm.
 struct HardBox {
   double x, y, width, height;
   Halo halo;
@@ -43,10 +44,10 @@ inline HardBox hard_box(const Design& design, int node, double x, double y, std:
           design.constraints.halo_of(node, orientation)};
 }
 
-// µm that the halos of two hard macros need between the two where the first is left of the other, or below it.
+// Gap in µm that the halos of two hard macros require if the first is to the left of the other, or below it.
 inline double halos_across(const Halo& left, const Halo& right) { return left.x + right.x + (left.shift_x - right.shift_x); }
 inline double halos_up(const Halo& low, const Halo& high) { return low.y + high.y + (low.shift_y - high.shift_y); }
-// The same of two boxes where they are.
+// The same for two boxes at their positions.
 inline double halos_across(const HardBox& a, const HardBox& b) {
   return a.x <= b.x ? halos_across(a.halo, b.halo) : halos_across(b.halo, a.halo);
 }
@@ -54,8 +55,8 @@ inline double halos_up(const HardBox& a, const HardBox& b) {
   return a.y <= b.y ? halos_up(a.halo, b.halo) : halos_up(b.halo, a.halo);
 }
 
-// Whether two hard macros are nearer on both axes than their halos, or `spacing`, let them; where neither needs a
-// gap, whether they overlap by more than `threshold`.
+// Whether two hard macros are closer on both axes than their halos or `spacing` allow; if neither requires a gap,
+// whether they overlap by more than `threshold`.
 inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double threshold) {
   return intervals_overlap(a.x, a.width, b.x, b.width,
                            allowed_share(std::max(spacing, halos_across(a, b)), threshold)) &&
@@ -63,11 +64,11 @@ inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double
                            allowed_share(std::max(spacing, halos_up(a, b)), threshold));
 }
 
-// Intervals abut where no more than this lies between what they need, µm: on a snapping grid a few pitches, for sizes
-// and halos may each be off the grid.
+// Maximum excess, in µm, of an abutment's gap over the required one: a few pitches on a snapping grid, because both
+// sizes and halos may be off the grid.
 inline double abutment_slack(double pitch) { return std::max(kLengthTolerance, 3 * pitch - kLengthTolerance); }
 
-// Whether `gap` µm are more than an abutment, which needs `needed` µm, and less than a channel.
+// Whether `gap` µm is more than an abutment, which needs `needed` µm, and less than a channel.
 inline bool too_narrow(double gap, double needed, double channel, double pitch) {
   return gap > std::max(needed, 0.0) + abutment_slack(pitch) && gap < channel - kLengthTolerance;
 }
@@ -76,8 +77,8 @@ inline double gap_between(double centre_a, double length_a, double centre_b, dou
   return std::abs(centre_a - centre_b) - (length_a + length_b) / 2;
 }
 
-// Whether two hard macros face each other across a gap that is neither an abutment nor a channel. Every two macros
-// count, also those with a third between them.
+// Whether two hard macros face each other across a gap that is neither an abutment nor a channel. All pairs count,
+// including those with a third macro in between.
 inline bool breaks_channel(const HardBox& a, const HardBox& b, const Channel& channel, const SnapGrid& grid) {
   return (intervals_overlap(a.y, a.height, b.y, b.height, 0) &&
           too_narrow(gap_between(a.x, a.width, b.x, b.width), halos_across(a, b), channel.x, grid.pitch_x)) ||
@@ -85,7 +86,7 @@ inline bool breaks_channel(const HardBox& a, const HardBox& b, const Channel& ch
           too_narrow(gap_between(a.y, a.height, b.y, b.height), halos_up(a, b), channel.y, grid.pitch_y));
 }
 
-// The same of a hard macro and the canvas's edges. Halos may reach over an edge.
+// The same for a hard macro and the canvas edges. Halos may extend over an edge.
 inline bool breaks_channel_at_edge(const HardBox& box, const Canvas& canvas, const Channel& channel,
                                    const SnapGrid& grid) {
   const auto breaks = [](double at, double length, double extent, double least, double pitch) {
@@ -95,8 +96,8 @@ inline bool breaks_channel_at_edge(const HardBox& box, const Canvas& canvas, con
          breaks(box.y, box.height, canvas.height, channel.y, grid.pitch_y);
 }
 
-// Open rectangles of centres at which a box of some sides and halo breaks the channel rule beside `other`:
-// visit(x, y, reach_x, reach_y).
+// Calls visit(x, y, reach_x, reach_y) for open rectangles of centres at which a box of some sides and halo breaks the
+// channel rule beside `other`.
 template <typename Visit>
 void for_channel_bands(double width, double height, const Halo& halo, const HardBox& other, const Channel& channel,
                        const SnapGrid& grid, Visit visit) {
@@ -118,7 +119,7 @@ void for_channel_bands(double width, double height, const Halo& halo, const Hard
   }
 }
 
-// The same for the canvas's edges.
+// The same for the canvas edges.
 template <typename Visit>
 void for_channel_edges(double width, double height, const Canvas& canvas, const Channel& channel, const SnapGrid& grid,
                        Visit visit) {
@@ -134,14 +135,14 @@ void for_channel_edges(double width, double height, const Canvas& canvas, const 
   }
 }
 
-// Whether a box is on a keep-out; `spacing` is kept from blockages only.
+// Whether a box overlaps a keep-out; `spacing` applies to blockages only.
 inline bool stands_on(const HardBox& box, const KeepOut& off, double spacing) {
   const double share = allowed_share(off.kind == KeepOutKind::blockage ? spacing : 0, 0);
   return intervals_overlap(box.x, box.width, off.x, off.width, share) &&
          intervals_overlap(box.y, box.height, off.y, off.height, share);
 }
 
-// How many whole pitches a corner is from the grid's offset, downwards.
+// The number of whole pitches from the grid's offset to a corner, rounded down.
 inline double pitches_below(double corner, double pitch, double offset) {
   return std::floor((corner - offset + kLengthTolerance) / pitch);
 }
@@ -177,8 +178,8 @@ inline Legality check_legality(const Design& design, const double* x, const doub
   return result;
 }
 
-// Hard macros, fixed ones too, that break a constraint; of halos, pairs that are too close without overlapping; of
-// channels, pairs, and macros at an edge.
+// Hard macros, including fixed ones, that violate a constraint; for halos, pairs that are too close without
+// overlapping; for channels, pairs, and macros at an edge.
 struct Violations {
   int halos = 0, blockages = 0, regions = 0, orientations = 0, grid = 0, port_keepout = 0, channels = 0;
 };

@@ -8,7 +8,7 @@ namespace placement {
 namespace {
 
 constexpr int kWord = 64;
-constexpr int kScanned = 6;  // gcells of a scan that take as long as one whose demand is followed; measured
+constexpr int kScanned = 6;  // number of scanned gcells that take as long as one whose demand is updated; measured
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
 }
 
 void LiveMaps::begin() {
-  if (is_scan_) busiest_.touch_all();  // the scan's result stays
+  if (is_scan_) busiest_.touch_all();  // the scan's result remains valid
   demands_ = runs_ = values_ = 0;
   blocks_.clear();
   is_scan_ = is_whole_ = is_drawn_ = false;
@@ -104,8 +104,8 @@ void LiveMaps::update(const RouteSteps& steps, const MacroCover& cover) {
   refill(sides_[1], cover.horizontal_block().data());
 }
 
-// Every change of a step has its opposite further on in the same place, so the demand differs between the first and the
-// last step that changed. Returns in how many gcells at most.
+// Every change of a step has its opposite further along in the same place, so the demand differs between the first and
+// the last changed step. Returns an upper bound of the number of gcells.
 int LiveMaps::find_places(Side& side, const StepLog& log, const double* steps) {
   for (const StepChange& change : log) {
     if (steps[change.index] == change.before) continue;
@@ -148,7 +148,7 @@ void LiveMaps::refill(Side& side, const double* block) {
   for (int line = 0; line < side.axis.lines; ++line) {
     for (int word = 0; word < side.words; ++word) {
       std::uint64_t& bits = side.changed[static_cast<std::size_t>(line) * side.words + word];
-      while (bits != 0) {  // run by run
+      while (bits != 0) {  // one run at a time
         const int first = __builtin_ctzll(bits);
         const std::uint64_t beyond = ~(bits >> first);
         const int end = beyond == 0 ? kWord : std::min(kWord, first + __builtin_ctzll(beyond));
@@ -210,7 +210,7 @@ double LiveMaps::density_cost(const MacroCover& cover) {
   return 0.5 * densest_.kept(cover.density().data());
 }
 
-// The maps from one look at all gcells, for proposals that change many of them.
+// Maps by one scan of all gcells, for proposals that change many of them.
 
 void LiveMaps::update_all(const RouteSteps& steps, const MacroCover& cover) {
   is_scan_ = is_drawn_ = true;
@@ -248,7 +248,7 @@ double LiveMaps::congestion_cost() {
   return is_scan_ ? scanned_(congestion_.data()) : busiest_.kept(congestion_.data());
 }
 
-// What changed is not followed gcell by gcell.
+// Discards the changes instead of following them gcell by gcell.
 void LiveMaps::forget_changes() {
   for (Side& side : sides_) {
     for (const std::int32_t place : side.places) {
@@ -267,7 +267,7 @@ void LiveMaps::sum_up(Side& side, const double* steps) {
   for (int i = length; i < cells_; ++i) demand[i] = demand[i - length] + steps[i];
 }
 
-// Works out all gcells of a map from the demands.
+// Computes all gcells of a map from the demands.
 void LiveMaps::draw_side(Side& side, const double* block) {
   const int length = side.axis.length;
   const double* demand = side.demand.data();

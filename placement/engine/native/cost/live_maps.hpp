@@ -1,5 +1,5 @@
-// The density and congestion maps while macros move: a proposal costs what the gcells cost that it changes, or what one
-// look at all of them costs, and can be taken back. The values and the costs are those of GridCost, bit for bit.
+// Density and congestion maps while macros move: a proposal costs time for the gcells that it changes, or for one pass
+// over all of them, and can be undone. Values and costs are bit-identical to those of GridCost.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ class LiveMaps {
  public:
   explicit LiveMaps(const Canvas& canvas);
 
-  // Whether demands of whole tracks, at most `most_demand` in a gcell, can be scanned as whole numbers.
+  // Whether integer demands of at most `most_demand` per gcell can be scanned as integers.
   bool scans_whole(double most_demand) const { return scan_.fits(most_demand); }
 
-  // Starts anew from other steps and another cover.
+  // Restarts from other steps and another cover.
   void reset(const RouteSteps& steps, const MacroCover& cover);
-  // Begins a proposal; what came before stays.
+  // Begins a proposal and accepts the previous one.
   void begin();
-  // The cover changed in `box`, be it by a proposal or by taking one back.
+  // The cover changed in `box`, by a proposal or its undoing.
   void cover_changed(const CellBox& box);
   // A proposal changed the blockage in `box`.
   void block_changed(const CellBox& box);
-  // Takes in what changed since begin(): the steps' log, and the cover's boxes.
+  // Applies the changes since begin(): the steps' log, and the cover's boxes.
   void update(const RouteSteps& steps, const MacroCover& cover);
-  // The same from all steps, which need no log: sooner done where most of them changed.
+  // The same from all steps without a log: faster if most of them changed.
   void update_all(const RouteSteps& steps, const MacroCover& cover);
-  // The same in whole numbers: finds only what counts. The maps follow if draw() is called.
+  // The same in integers: finds only the values that count. draw() then updates the maps.
   void update_all(const WholeRouteSteps& steps, const MacroCover& cover);
   void draw();
-  // The demands do not follow draw(): call this with the steps before a proposal that update() takes in.
+  // draw() does not update the demands: call this with the steps before a proposal that update() applies.
   void take_demands(const RouteSteps& steps);
-  // Goes back to begin(), but for the cover.
+  // Restores the state at begin(), except for the cover.
   void undo();
 
   double density_cost(const MacroCover& cover);
@@ -49,13 +49,13 @@ class LiveMaps {
  private:
   struct Side {  // the vertical or the horizontal map
     GridAxis axis;
-    int at;                       // of the map in congestion_
-    int words;                    // of 64 gcells in a line
+    int at;                       // offset of the map in congestion_
+    int words;                    // words of 64 gcells per line
     std::vector<double> demand;      // [lines, length]
-    std::vector<double> old_demand;  // before the maps were drawn
-    std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion is to be worked out anew
-    std::vector<std::int32_t> first, last;  // [length] lines between which the demand of a place in the line may change
-    std::vector<std::int32_t> places;       // those places
+    std::vector<double> old_demand;  // before draw()
+    std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion must be recomputed
+    std::vector<std::int32_t> first, last;  // [length] range of lines in which the demand at a position may change
+    std::vector<std::int32_t> places;       // those positions
   };
   struct OldDemand {
     std::int32_t side, index;
@@ -79,20 +79,21 @@ class LiveMaps {
   int columns_, cells_, reach_;
   Side sides_[2];
   DensestMean densest_;
-  LargestMean busiest_, scanned_, found_;  // of what changed, of all gcells, of all by scan_
-  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; before the maps were drawn
-  // Of the proposal, in the order of change; each gcell at most once, so there is space for all.
+  LargestMean busiest_, scanned_, found_;  // of the changed gcells, of all gcells, of all by scan_
+  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; before draw()
+  // Of the proposal, in the order of change; each gcell at most once, so the space suffices for all.
   std::vector<OldDemand> old_demand_;
   std::vector<OldRun> old_runs_;
-  std::vector<double> old_values_;  // of the runs, one after the other
+  std::vector<double> old_values_;  // of the runs, concatenated
   int demands_ = 0, runs_ = 0, values_ = 0;
-  std::vector<CellBox> blocks_;  // that the proposal changed
+  std::vector<CellBox> blocks_;  // changed by the proposal
   CongestionScan scan_;
-  double found_congestion_ = 0;  // by update_all() in whole numbers
-  bool is_scan_ = false;         // by update_all()
-  bool is_whole_ = false;        // that, in whole numbers
-  bool is_drawn_ = false;        // that, and the maps are of the proposal
-  std::vector<double> shared_;   // what the gcells of a line share with each near them, after and before `reach` zeros
+  double found_congestion_ = 0;  // result of update_all() in integers
+  bool is_scan_ = false;         // the proposal used update_all()
+  bool is_whole_ = false;        // the proposal used update_all() in integers
+  bool is_drawn_ = false;        // the same, and draw() updated the maps
+  std::vector<double> shared_;   // shares of the gcells of a line for each neighbour, between `reach` zeros on either
+                                 // side
 };
 
 }  // namespace placement

@@ -5,7 +5,7 @@
 namespace placement {
 namespace {
 
-constexpr double kPartial = 1e-5;   // µm: a side that is covered to within this is covered whole
+constexpr double kPartial = 1e-5;   // µm: a side covered to within this counts as fully covered
 constexpr double kMostShare = 256;  // sums of shares up to this are exact
 
 }  // namespace
@@ -35,7 +35,7 @@ void MacroCover::clear() {
 MacroCover::Span MacroCover::span(double low, double high, double size, double per_size, int count) {
   Span span;
   const double end = count - 1.0;
-  span.first = static_cast<int>(std::max(0.0, std::min(low / size, end)));  // the floor, for it is not negative
+  span.first = static_cast<int>(std::max(0.0, std::min(low / size, end)));  // the floor, because it is not negative
   span.last = static_cast<int>(std::max(0.0, std::min(high / size, end)));
   const bool several = span.first != span.last;
   const double first = std::min(high, (span.first + 1) * size) - std::max(low, span.first * size);
@@ -58,7 +58,7 @@ CellBox MacroCover::add(double x, double y, double width, double height, bool ha
   const Span columns = span(left, right, cell_width_, per_width_, columns_);
   const Span rows = span(bottom, top, cell_height_, per_height_, rows_);
   const CellBox box{columns.first, columns.last, rows.first, rows.last};
-  if ((columns.last - columns.first <= 1) & (rows.last - rows.first <= 1)) {  // as most soft macros
+  if ((columns.last - columns.first <= 1) & (rows.last - rows.first <= 1)) {  // the case of most soft macros
     double* low = density_.data() + rows.first * columns_;
     double* high = density_.data() + rows.last * columns_;
     low[columns.first] += sign * rounder_(columns.first_share * rows.first_share);
@@ -81,7 +81,7 @@ CellBox MacroCover::add(double x, double y, double width, double height, bool ha
   return box;
 }
 
-// The top row's vertical and the right column's horizontal blockage are left out where an end is partly covered.
+// The top row's vertical and the right column's horizontal blockage are omitted if an end is partially covered.
 void MacroCover::add_block(const Span& columns, const Span& rows, double sign) {
   for (int row = rows.first; row <= rows.last - rows.partial; ++row) {
     if (share_y_[row] <= 0) continue;

@@ -1,4 +1,4 @@
-// Nets as seen by routing: which gcells they meet, and how their routes follow points that move.
+// Nets in routing: the gcells that they meet, and the updates of their routes when points move.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace placement {
 
-// Calls visit(n), n a constant: the number of points of a net, or 0 for one of the few nets with more than six. So the
-// loops over the points of most nets are unrolled.
+// Calls visit(n) with a constant n: the number of points of a net, or 0 for one of the few nets with more than six. The
+// loops over the points of most nets are thus unrolled.
 template <typename Visit>
 inline auto with_size(int points, Visit visit) {
   switch (points) {
@@ -26,8 +26,8 @@ inline auto with_size(int points, Visit visit) {
   }
 }
 
-// Routes nets for any `Routes` with the interface of RouteShapes. Owns its workspace: one per thread. kPoints 0: a net of
-// any number of points.
+// Routes nets for any `Routes` with the interface of RouteShapes. Owns its workspace: one per thread. kPoints 0: a net
+// of any number of points.
 class NetRouter {
  public:
   NetRouter(const Canvas& canvas, int most_points)
@@ -53,8 +53,8 @@ class NetRouter {
     return length;
   }
 
-  // The half perimeter, µm, of a net whose points that are marked in `moved` [Q] go to `new_places`. If `routed`, replaces
-  // its route.
+  // Returns the half perimeter, µm, of a net whose points marked in `moved` [Q] move to `new_places`. If `routed`,
+  // replaces its route.
   template <int kPoints, bool kLogged, typename Routes>
   [[gnu::always_inline]] double follow(const PointPlace* places, const PointPlace* new_places, const std::uint8_t* moved,
                                        const std::int32_t* points, int count, double weight, bool routed,
@@ -62,7 +62,7 @@ class NetRouter {
     if (kPoints > 0) count = kPoints;
     Buffer<kPoints> before(before_), after(after_);
     Pair low = Pair::of(INFINITY, INFINITY), high = Pair::of(-INFINITY, -INFINITY);
-    bool same = true;  // gcells
+    bool same = true;  // whether the gcells are the same
     for (int i = 0; i < count; ++i) {
       const int point = points[i];
       before.data[i] = places + point;
@@ -96,8 +96,8 @@ class NetRouter {
     const PointPlace* data[kPoints + 1];
   };
 
-  // Writes one point for each distinct gcell of place(0), place(1), …, the driver's first, to `cells`, which has space for one more than there are
-  // points. Returns how many.
+  // Writes one point for each distinct gcell of place(0), place(1), …, the driver's first, to `cells`, which has space
+  // for one more than the number of points. Returns the number of gcells.
   template <int kPoints, typename At>
   [[gnu::always_inline]] int find_distinct(const At& place, int count, const PointPlace** cells) {
     if constexpr (kPoints == 0) return find_distinct_of_many(place, count, cells);
@@ -133,9 +133,9 @@ class NetRouter {
     return distinct;
   }
 
-  std::vector<std::uint32_t> stamp_;  // [R·C] the last net that met the gcell
+  std::vector<std::uint32_t> stamp_;  // [R·C] last net that met the gcell
   std::uint32_t epoch_ = 0;
-  std::vector<const PointPlace*> before_, after_, before_cells_, after_cells_;  // of a net of many points
+  std::vector<const PointPlace*> before_, after_, before_cells_, after_cells_;  // for a net of many points
 };
 
 template <>

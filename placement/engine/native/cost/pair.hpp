@@ -1,4 +1,4 @@
-// A pair of doubles, mostly an (x, y), worked on at once where the processor can; and two pairs, the same.
+// A pair of doubles, usually an (x, y), as a SIMD vector if the processor has one; and two such pairs.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ Movable movable(const Design& design) {
   return nodes;
 }
 
-// Writes a random move; returns how many nodes it moves.
+// Writes a random move; returns the number of nodes it moves.
 int draw(const IncrementalCost& cost, const Movable& nodes, Random& random, NodeMove* moves) {
   const Canvas& canvas = cost.design().canvas;
   std::uint32_t kind = random.below(10);

@@ -1,4 +1,4 @@
-// The shapes of routes: which changes along the lines of the grid a net's route makes.
+// Shapes of routes: the changes that a net's route makes along the lines of the grid.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 namespace placement {
 
-// `Sink` takes the changes: across<kLogged>(column, row, pillar, change) of the horizontal demand from a column on, in a
-// row, and upward<kLogged>(column, row, level, change) of the vertical demand from a row on, in a column; `pillar` =
-// column · R, `level` = row · C.
+// `Sink` receives the changes: across<kLogged>(column, row, pillar, change) of the horizontal demand from a column on,
+// in a row, and upward<kLogged>(column, row, level, change) of the vertical demand from a row on, in a column; `pillar`
+// = column · R, `level` = row · C.
 template <typename Sink>
 class RouteShapes {
  public:
@@ -23,8 +23,9 @@ class RouteShapes {
     for (int i = 0; i < 2 * span_ + 1; ++i) signs_[i] = (i > span_) - (i < span_);
   }
 
-  // Adds the route of a net that meets `count` distinct gcells, given by one point for each, the driver's first. The
-  // opposite weight takes it away again, exactly: weights are rounded for that (CompactNets). `kLogged`: since begin().
+  // Adds the route of a net that meets `count` distinct gcells, given by one point each, the driver's first. The
+  // opposite weight removes it exactly, because weights are rounded (CompactNets). `kLogged`: the changes are logged
+  // since begin().
   template <bool kLogged = false>
   void add(const PointPlace* const* cells, int count, double weight) {
     if (count == 3) {
@@ -34,8 +35,8 @@ class RouteShapes {
     }
   }
 
-  // Replaces the route of a net between `before` by that between `after`, distinct gcells as for add(); branches of a star
-  // that are the same in both are left alone.
+  // Replaces the route of a net between `before` by that between `after`, distinct gcells as for add(); branches of a
+  // star that are the same in both do not change.
   template <bool kLogged>
   void change(const PointPlace* const* before, int count_before, const PointPlace* const* after, int count_after,
               double weight) {
@@ -76,7 +77,7 @@ class RouteShapes {
     static_cast<Sink*>(this)->template take_upward<kLogged>(column, row, level, change);
   }
 
-  // Each other cell is joined to the driver's: along the driver's row, then along the cell's own column.
+  // Each other cell is connected to the driver's: along the driver's row, then along the cell's own column.
   template <bool kLogged>
   void add_star(const PointPlace* const* cells, int count, double weight) {
     const PointPlace& driver = *cells[0];
@@ -108,7 +109,7 @@ class RouteShapes {
     upward<kLogged>(column, high, high * columns_, -weight);
   }
 
-  // A cell as one number, so that sorting is by its first coordinate, then by its second.
+  // A cell as one number that sorts by its first coordinate, then by its second.
   static void sort_three(std::int32_t (&keys)[3]) {
     auto order = [](std::int32_t& a, std::int32_t& b) {
       const std::int32_t low = std::min(a, b);
@@ -127,7 +128,7 @@ class RouteShapes {
     sort_three(keys);
     const int x1 = keys[0] >> kShift, x2 = keys[1] >> kShift, x3 = keys[2] >> kShift;
     const int y1 = keys[0] & kMask, y2 = keys[1] & kMask, y3 = keys[2] & kMask;
-    // Stairs in three shapes; where two cells share a column or a row, one of the four segments is empty.
+    // Staircase of three segments; if two cells share a column or a row, one of its four parts is empty.
     const bool steps = (x1 < x2) & (x2 < x3) & (std::min(y1, y3) < y2) & (y2 < std::max(y1, y3));
     const bool both_above = (x2 == x3) & (x1 < x2) & (y1 < std::min(y2, y3));
     if (steps | both_above | (y2 == y3)) {

@@ -1,4 +1,5 @@
-// The routing demand of nets, kept as differences along the lines of the grid: a segment changes its two ends only.
+// Routing demand of nets, stored as differences along the lines of the grid, so that a segment changes only its two
+// ends.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,11 @@
 
 namespace placement {
 
-// What some values were before a proposal changed them, each once.
+// Values before a proposal changed them, each once.
 
 struct StepChange {
   std::int32_t index;        // of the value
-  std::int16_t line, place;  // where it is on the grid; a line runs along the smoothing
+  std::int16_t line, place;  // position on the grid; a line runs along the smoothing
   double before;
 };
 
@@ -65,7 +66,7 @@ class RouteSteps : public RouteShapes<RouteSteps> {
   const std::vector<double>& horizontal() const { return horizontal_; }
   const std::vector<double>& vertical() const { return vertical_; }
 
-  // Becomes these steps, laid out as horizontal() and vertical(); forgets what begin() found.
+  // Copies these steps, in the layout of horizontal() and vertical(); discards the state saved by begin().
   void take(const std::vector<std::int32_t>& horizontal, const std::vector<std::int32_t>& vertical) {
     std::copy_n(horizontal.begin(), horizontal_.size(), horizontal_.begin());
     std::copy_n(vertical.begin(), vertical_.size(), vertical_.begin());
@@ -78,8 +79,8 @@ class RouteSteps : public RouteShapes<RouteSteps> {
     std::fill(vertical_.begin(), vertical_.end(), 0.0);
   }
 
-  // Changes from here on can be taken back. `logged`: they are made with kLogged; else everything is copied, which is
-  // cheaper where they are many.
+  // Changes after this can be undone. `logged`: they are made with kLogged; otherwise everything is copied, which is
+  // cheaper for many changes.
   void begin(bool logged) {
     is_copied_ = !logged;
     horizontal_log_.forget();
@@ -116,15 +117,15 @@ class RouteSteps : public RouteShapes<RouteSteps> {
   }
 
   std::vector<double> horizontal_, vertical_;
-  std::vector<double> old_horizontal_, old_vertical_;  // as begin() found them, where is_copied_
+  std::vector<double> old_horizontal_, old_vertical_;  // state at begin() if is_copied_
   bool is_copied_ = false;
   StepLog horizontal_log_, vertical_log_;
 };
 
-// The same in whole numbers of half the size, where all weights are whole; changes can be taken back.
+// The same in integers of half the size, for integer weights; changes can be undone.
 class WholeRouteSteps : public RouteShapes<WholeRouteSteps> {
  public:
-  static constexpr int kWide = 8;  // so many may be read at a time, beyond the last one, too
+  static constexpr int kWide = 8;  // number of values that may be read at once, also beyond the last one
 
   explicit WholeRouteSteps(const Canvas& canvas)
       : RouteShapes(canvas),
@@ -140,7 +141,7 @@ class WholeRouteSteps : public RouteShapes<WholeRouteSteps> {
     std::transform(steps.horizontal().begin(), steps.horizontal().end(), horizontal_.begin(), whole);
     std::transform(steps.vertical().begin(), steps.vertical().end(), vertical_.begin(), whole);
   }
-  // Changes from here on can be taken back.
+  // Changes after this can be undone.
   void begin() {
     std::copy(horizontal_.begin(), horizontal_.end(), old_horizontal_.begin());
     std::copy(vertical_.begin(), vertical_.end(), old_vertical_.begin());
@@ -163,7 +164,7 @@ class WholeRouteSteps : public RouteShapes<WholeRouteSteps> {
   }
 
   std::vector<std::int32_t> horizontal_, vertical_;
-  std::vector<std::int32_t> old_horizontal_, old_vertical_;  // as begin() found them
+  std::vector<std::int32_t> old_horizontal_, old_vertical_;  // state at begin()
 };
 
 }  // namespace placement

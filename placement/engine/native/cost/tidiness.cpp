@@ -11,24 +11,25 @@
 namespace placement {
 namespace {
 
-constexpr double kWidestChannel = 10.0;      // µm, as in public power grids
-constexpr double kMostOfSide = 0.25;         // of the macros' mean shorter side: small macros need narrower ones
-constexpr double kTolerance = 0.05;          // of the channel: edges within it are aligned
-constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is farther off are on one side
-constexpr double kGrowth = 0.25;             // of a side of the largest empty rectangle
-constexpr double kCovers = 0.25;             // of the shorter side: as much as a neighbour may be in front of pins
+constexpr double kWidestChannel = 10.0;      // µm, the width in public power grids
+constexpr double kMostOfSide = 0.25;         // fraction of the macros' mean shorter side: small ones need less
+constexpr double kTolerance = 0.05;          // fraction of the channel: edges within it are aligned
+constexpr double kOffCentre = 0.25;          // fraction of a side: minimum offset of the mean pin on a pin side
+constexpr double kGrowth = 0.25;             // fraction of a side of the largest empty rectangle
+constexpr double kCovers = 0.25;             // fraction of the shorter side: maximum overlap with a pin side
 constexpr double kQuantum = 1 << 20;
-// Of one macro without an aligned neighbour.
+// In units of the cost of one macro without an aligned neighbour.
 constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 1.0, kTurned = 1.5, kFacing = 3.0, kInward = 10.0, kCorner = 10.0, kInClear = 40.0;
 
 std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
 
-// A gap below the channel, beyond what halos and the spacing need: largest in the middle, so that it closes or opens.
+// Penalty of a gap narrower than the channel, in excess of halos and spacing: largest in the middle, so that the gap
+// closes or opens.
 double notch(double gap, double channel) {
   return gap <= 0 || gap >= channel ? 0.0 : std::min(gap, channel - gap) / (channel / 2);
 }
 
-// The halo with each side at least as wide.
+// The halo with each side widened to at least `side`.
 Halo at_least(const Halo& halo, double side) {
   const double left = std::max(halo.left(), side), right = std::max(halo.right(), side);
   const double low = std::max(halo.low(), side), high = std::max(halo.high(), side);
@@ -56,7 +57,7 @@ Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nod
   const int count = static_cast<int>(macros_.size());
   channel_ = count > 0 ? std::min(kWidestChannel, kMostOfSide * shorter / count) : kWidestChannel;
   tolerance_ = kTolerance * channel_;
-  // Floats are off by less than a part in 10^7 of the canvas.
+  // Floats have a relative error below 10^-7 of the canvas.
   near_ = static_cast<float>((2 * halo + channel_) * (1 + 1e-6) + 1e-5 * (design.canvas.width + design.canvas.height));
   for (std::int32_t& bank : bank_) {
     if (bank >= 0 && banks[bank] < 2) bank = -1;
@@ -208,7 +209,7 @@ void Tidiness::count_with_others(int index, int sign) {
   }
 }
 
-// `across`: side by side; `gap`: beyond what their halos and the spacing need; `shared`: of the sides that face each other. µm.
+// `across`: side by side; `gap`: in excess of their halos and the spacing; `shared`: overlap of the facing sides. µm.
 void Tidiness::count_pair(int a, int b, bool across, double gap, double shared, int sign) {
   const Macro &one = macros_[a], &two = macros_[b];
   const double at_one = across ? one.y : one.x, at_two = across ? two.y : two.x;

@@ -1,9 +1,9 @@
-// How tidily the hard macros are placed: what a physical designer would otherwise straighten by hand. Kept while macros
-// move, exactly: all sums are of integers.
+// Tidiness of hard macros: what a physical designer would otherwise straighten by hand. Maintained exactly while macros
+// move, because all sums are of integers.
 //
-// Two macros side by side, or one above the other, are neighbours if the gap between them is below the channel's width
-// beyond the gap that their halos and the design's spacing need. They are aligned if their edges across the gap's direction
-// form one line.
+// Two macros side by side, or one above the other, are neighbours if the gap between them exceeds the gap that their
+// halos and the design's spacing require by less than the channel's width. They are aligned if their edges across the
+// gap's direction form one line.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace placement {
 
-// Of all hard macros, or of those that the measure applies to; each count has its own total.
+// Counts over all hard macros, or over those to which a measure applies; each has its own total.
 struct TidinessCounts {
   int macros = 0;
   int aligned = 0;                     // macros with an aligned neighbour
@@ -30,36 +30,37 @@ class Tidiness {
  public:
   explicit Tidiness(const Design& design);
 
-  // Counts macros in a rectangle that they are to leave: the largest empty one, longer on the side where the fewest macros
-  // are in the way of what is gained. Forgets where macros are.
+  // Counts macros in a rectangle that should become empty: the largest empty one, extended on the side where the fewest
+  // macros are in the extension. Forgets the positions of macros.
   void grow_clear();
-  // Of the macros that were added, with their halos or half the spacing.
+  // Largest rectangle clear of the added macros with their halos or half the spacing.
   Sides largest_empty() const;
 
-  // Forgets where macros are; then add each hard macro.
+  // Forgets the positions of macros; then add each hard macro.
   void clear();
   void add(int node, double x, double y, std::int8_t orientation);
-  // Moves one that was added. take_back() undoes all moves since the last begin().
+  // Moves an added macro. take_back() undoes all moves since the last begin().
   void begin();
   void move(int node, double x, double y, std::int8_t orientation);
   void take_back();
 
-  // From 0 on; a macro without an aligned neighbour adds 1 / macros.
+  // At least 0; a macro without an aligned neighbour adds 1 / macros.
   double cost() const;
   TidinessCounts counts() const;
   double channel() const { return channel_; }  // µm
 
-  // The side that most pins of a hard macro are on, as it is placed: 0 left, 1 right, 2 low, 3 high; −1: no side.
+  // Side with most pins of a hard macro as it is placed: 0 left, 1 right, 2 low, 3 high; −1: no side.
   int pin_side(int node) const { return macros_[index_of_[node]].side; }
-  // µm by which a hard macro must move off one of its sides for nothing to be in front of that side; 0: nothing is.
+  // Distance in µm by which a hard macro must move off one of its sides for nothing to be in front of that side; 0:
+  // nothing is.
   double covered(int node, int side) const;
 
  private:
   struct Macro {
     double x, y, half_width, half_height;  // µm
-    Halo halo;                             // or half the spacing, where that is more
+    Halo halo;                             // or half the spacing, if larger
     std::int32_t bank, size;
-    std::int8_t orientation, side;  // side that the pins are on in that orientation: 0 left, 1 right, 2 low, 3 high; −1 none
+    std::int8_t orientation, side;  // side of the pins in that orientation: 0 left, 1 right, 2 low, 3 high; −1 none
   };
   struct Counters {
     std::int32_t aligned = 0, grouped = 0, facing = 0;
@@ -83,18 +84,18 @@ class Tidiness {
   const Design& design_;
   Sides clear_;
   double channel_, tolerance_;             // µm
-  float near_;                             // µm: at least the widest gap between neighbours
-  std::vector<std::int32_t> index_of_;     // [N] −1: no hard macro
+  float near_;                             // µm: upper bound of the gap between neighbours
+  std::vector<std::int32_t> index_of_;     // [N] −1: not a hard macro
   std::vector<std::int8_t> own_side_;      // [H] in orientation N
-  std::vector<std::int32_t> bank_, size_;  // [H] bank −1: the macro is alone in it
+  std::vector<std::int32_t> bank_, size_;  // [H] bank −1: no other macro in it
   std::vector<Macro> macros_;              // [H]
-  // [H] for a fast look around: centres, half sides; far away where the macro was not added.
+  // [H] for a fast neighbour search: centres, half sides; far away if the macro was not added.
   std::vector<float> x_, y_, half_width_, half_height_;
   std::vector<std::int32_t> is_near_;      // [H] workspace
   std::vector<Counters> counters_;         // [H]
   int banked_ = 0, sided_ = 0;
   Sums sums_;
-  // Since begin().
+  // State at begin().
   Sums old_sums_;
   std::vector<std::pair<int, Macro>> old_macros_;
   std::vector<std::pair<std::int32_t*, std::int32_t>> old_counters_;

@@ -8,8 +8,8 @@
 namespace placement {
 namespace {
 
-// Length of a net's tree over its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear between;
-// beyond 50 pins it grows as their square root, as the length of trees through random points does.
+// Ratio of a net's tree length to its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear in
+// between; beyond 50 pins it grows as their square root, as the length of trees through random points does.
 constexpr std::array<std::array<double, 2>, 16> kTrees = {{{3, 1.0},      {4, 1.0828},  {5, 1.1536},  {6, 1.2206},  {7, 1.2823},
                                                            {8, 1.3385},  {9, 1.3991},  {10, 1.4493}, {15, 1.6899}, {20, 1.8924},
                                                            {25, 2.0743}, {30, 2.2334}, {35, 2.3895}, {40, 2.5356}, {45, 2.6625},
@@ -17,8 +17,9 @@ constexpr std::array<std::array<double, 2>, 16> kTrees = {{{3, 1.0},      {4, 1.
 
 constexpr double kMostShare = 4096;  // sums of shares up to this are exact
 
-// A wire that runs through a gcell has to pass every place across it. So a macro that covers half of a gcell's width, or
-// more, cuts its horizontal tracks as far as it is high; a narrower one in proportion, and the same upwards.
+// A wire that runs through a gcell must cross it entirely. A macro that covers at least half of a gcell's width
+// therefore blocks its horizontal tracks over the macro's height; a narrower one in proportion. The same holds
+// vertically.
 double cut(double along, double across) { return std::min(1.0, 2.0 * along) * across; }
 
 double tree_factor(int points) {
@@ -112,7 +113,7 @@ NetSpread WireSpread::spread(int net, const NetBox& box) const {
   return result;
 }
 
-// Demand is exact, in whatever order it is summed; so four gcells at a time wait for one sum.
+// Demand is exact in any order of summation, so four gcells at a time wait for one sum.
 double WireSpread::excess() {
   std::fill(running_.begin(), running_.end(), 0.0);
   const Pair none = Pair::of(0.0, 0.0);
@@ -144,8 +145,8 @@ double WireSpread::excess() {
   return ((sums[0].low() + sums[0].high()) + (sums[1].low() + sums[1].high())).sum();
 }
 
-// Calls visit(row, column, axis, µm of wire beyond the usable tracks, below 0 where tracks are left) for every
-// gcell, row by row, and both axes.
+// Calls visit(row, column, axis, µm of wire beyond the usable tracks, negative where tracks are free) for every gcell,
+// row by row, and both axes.
 template <typename Visit>
 void WireSpread::visit_beyond(const Visit& visit) {
   std::fill(running_.begin(), running_.end(), 0.0);

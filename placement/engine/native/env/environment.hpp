@@ -1,5 +1,5 @@
-// One environment: an episode places the macros of one design; the cost of the whole placement ends it. The pool calls
-// `advance` and `write`, from any of its threads.
+// One environment: an episode places the macros of one design and ends with the cost of the whole placement. The pool
+// calls `advance` and `write`, from any of its threads.
 #pragma once
 
 #include <array>
@@ -22,17 +22,17 @@
 
 namespace placement {
 
-// Cost terms of libraries that were built apart from the engine (placement/engine/include/placement_cost_term.hpp).
+// Cost terms of libraries built separately from the engine (placement/engine/include/placement_cost_term.hpp).
 
 struct WeightedTerm {
-  const placement_cost_term* term;  // of a library that stays loaded
+  const placement_cost_term* term;  // of a library that remains loaded
   double weight;
 };
 
-// The terms made for one design; owns their workspace, so one per thread.
+// The terms created for one design; owns their workspace, so one per thread.
 class CostTerms {
  public:
-  // Throws std::invalid_argument where a term cannot be used on the design.
+  // Throws std::invalid_argument if a term cannot be used on the design.
   CostTerms(std::shared_ptr<const Design> design, const std::vector<WeightedTerm>& terms) : design_(std::move(design)) {
     const Design& d = *design_;
     const placement_design shown = {d.nodes(), d.pins(), d.nets(), d.canvas.columns, d.canvas.rows,
@@ -47,7 +47,7 @@ class CostTerms {
     }
   }
 
-  // Their weighted sum; x, y [N] µm. Throws std::runtime_error where one is not finite.
+  // Their weighted sum; x, y [N] µm. Throws std::runtime_error if a term is not finite.
   double operator()(const double* x, const double* y, const std::int8_t* orientation) const {
     double sum = 0;
     for (const Made& one : made_) {
@@ -74,14 +74,14 @@ inline constexpr int kCosts = 5;  // wirelength (µm), wirelength, density, cong
 struct EnvironmentConfig {
   Weights weights;
   double dead_end_penalty = -4.0;
-  std::string soft_placer = "force_directed";  // or "annealed"; or "none": they stay as in the initial placement
-  std::vector<WeightedTerm> terms;             // which the reward loses, beside the proxy cost
+  std::string soft_placer = "force_directed";  // or "annealed"; or "none": initial positions
+  std::vector<WeightedTerm> terms;             // subtracted from the reward, in addition to the cost
 };
 
-// What the end of an episode needs: the soft placer and the cost. Owns workspace: one per design and thread.
+// Soft placer and cost for the end of an episode. Owns workspace: one per design and thread.
 class EpisodeScorer {
  public:
-  // Throws std::invalid_argument where the soft placer is unknown, or soft macros would have no position.
+  // Throws std::invalid_argument if the soft placer is unknown, or soft macros would have no position.
   EpisodeScorer(std::shared_ptr<const Design> design, const EnvironmentConfig& config)
       : design_(design), weights_(config.weights), costs_(design), terms_(design, config.terms) {
     if (config.soft_placer != "none") {
@@ -96,14 +96,14 @@ class EpisodeScorer {
     }
   }
 
-  // x, y [N] µm with the hard macros placed; the soft macros' centres are written.
+  // x, y [N] µm with the hard macros placed; writes the centres of the soft macros.
   Costs score(double* x, double* y) {
     const std::int8_t* orientation = design_->initial_orientation.data();
     if (soft_placer_) soft_placer_->place(x, y, orientation);
     return costs_.evaluate(x, y, orientation, weights_);
   }
 
-  // The weighted sum of the user's own cost terms.
+  // Weighted sum of the user-defined cost terms.
   double terms(const double* x, const double* y) const { return terms_(x, y, design_->initial_orientation.data()); }
 
  private:
@@ -114,7 +114,7 @@ class EpisodeScorer {
   std::unique_ptr<SoftPlacer> soft_placer_;
 };
 
-// Where an environment writes what a step brought.
+// Destination of the results of an environment's step.
 struct StepSlot {
   float* reward = nullptr;
   std::uint8_t* terminated = nullptr;
@@ -149,7 +149,7 @@ class Environment {
     costs_.fill(std::numeric_limits<double>::quiet_NaN());
   }
 
-  // Why the next `advance` may not take this action. An ended episode takes any: it is reset.
+  // Why the next `advance` may not take this action. An ended episode accepts any action: it is reset.
   Verdict judge(const Action& action, int* obstacle) const {
     return ended_ ? Verdict::legal : state_.judge(action.row, action.column, obstacle);
   }
@@ -167,7 +167,7 @@ class Environment {
     }
   }
 
-  // Whether the next `advance` with a legal action places the last macro, and so takes milliseconds.
+  // Whether the next `advance` with a legal action places the last macro, which takes milliseconds.
   bool ends_next() const { return !ended_ && state_.step() + 1 == state_.plan().steps(); }
 
   void write(ObservationWriter& writer, const ObservationSlot& observation, const StepSlot& step) const {
@@ -180,8 +180,8 @@ class Environment {
     *step.elapsed_step = elapsed_step_;
   }
 
-  // A legal gcell of the current macro, all equally likely, as an action; -1 where there is none. From the
-  // environment's own stream of random numbers, which `seed` begins anew and which nothing else draws from.
+  // A uniformly random legal gcell of the current macro, as an action; -1 if there is none. Uses the environment's own
+  // random stream, which `seed` restarts and which nothing else uses.
   void seed(std::uint64_t seed) { random_.seed(seed); }
   std::int32_t sample_action(const ObservationShape& shape) {
     if (state_.legal_cells() == 0) return -1;
@@ -200,9 +200,10 @@ class Environment {
   const std::vector<double>& last_x() const { return last_x_; }
   const std::vector<double>& last_y() const { return last_y_; }
 
-  // All that the present episode is, as bytes that are the same on any machine; see snapshot.hpp.
+  // The whole state of the current episode, as portable bytes; see snapshot.hpp.
   std::string snapshot() const;
-  // Throws std::invalid_argument, and changes nothing, unless `bytes` is a snapshot of an environment of this design.
+  // Throws std::invalid_argument, without changing anything, unless `bytes` is a snapshot of an environment of this
+  // design.
   void restore(const std::string& bytes);
 
  private:

@@ -11,7 +11,7 @@
 namespace placement {
 namespace {
 
-// First and last index whose interval lies inside [0, extent]; first > last where none does.
+// First and last index whose interval lies inside [0, extent]; first > last if none does.
 std::pair<int, int> inside(const std::vector<double>& centres, double length, double extent) {
   int first = 0, last = static_cast<int>(centres.size()) - 1;
   while (first <= last && reaches_beyond(centres[first], length, extent)) ++first;
@@ -19,7 +19,7 @@ std::pair<int, int> inside(const std::vector<double>& centres, double length, do
   return {first, last};
 }
 
-// Centres at which a macro of `length` µm has its lower corner on the grid, each the nearest below the one given.
+// The nearest centres below the given ones at which a macro of `length` µm has its lower corner on the grid.
 std::vector<double> snapped(std::vector<double> centres, double length, double pitch, double offset) {
   if (!(pitch > 0)) return centres;
   for (double& centre : centres) {
@@ -100,7 +100,7 @@ void EpisodePlan::plan_nets() {
   for (int step = 0; step < steps(); ++step) step_of[macros[step].node] = step;
   std::vector<std::vector<MacroNet>> nets_of(macros.size());
   std::vector<double> weight_of(macros.size(), 0.0);
-  std::vector<std::int32_t> span_of(macros.size(), 0), net_of(macros.size(), -1);  // where a step's span is, in which net
+  std::vector<std::int32_t> span_of(macros.size(), 0), net_of(macros.size(), -1);  // span and net of a step
   for (int net = 0; net < design->nets(); ++net) {
     Box given;
     std::vector<std::pair<int, MacroNet>> spans;  // by step
@@ -127,7 +127,7 @@ void EpisodePlan::plan_nets() {
       }
     }
     for (const auto& [step, pins] : spans) weight_of[step] += pins.weight;
-    const bool can_grow = spans.size() + (given.empty() ? 0 : 1) > 1;  // else it never has two ends that are placed
+    const bool can_grow = spans.size() + (given.empty() ? 0 : 1) > 1;  // otherwise it never has two placed ends
     if (!can_grow || design->net_weight[net] == 0) continue;
     for (auto& [step, pins] : spans) {
       pins.net = static_cast<std::int32_t>(given_boxes.size());
@@ -221,7 +221,7 @@ const MacroToPlace* EpisodePlan::plan_places(const std::vector<const MacroToPlac
 void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples) {
   const auto reach = [this](double own, double other, double gap, double size, double pitch, int count) {
     const double share = allowed_share(gap, canvas.overlap_threshold);
-    const double nearer = pitch > 0 ? pitch + kLengthTolerance : 0;  // snapping may bring them together by so much
+    const double nearer = pitch > 0 ? pitch + kLengthTolerance : 0;  // snapping may bring them closer by this much
     std::int32_t apart = 0;
     while (apart < count && intervals_overlap(0, own, std::max(0.0, apart * size - nearer), other, share)) ++apart;
     return apart - 1;
@@ -244,7 +244,7 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
   }
 }
 
-// Takes the gcells out of a set whose centres may be inside an open rectangle, by a pitch of the snapping grid wider.
+// Removes from a set the gcells whose centres may be inside an open rectangle enlarged by a pitch of the snapping grid.
 void EpisodePlan::block_band(double x, double y, double reach_x, double reach_y, std::uint64_t* cells) const {
   const SnapGrid& grid = design->constraints.coarsest;
   const auto within = [](const std::vector<double>& centres, double size, double at, double reach, double pitch) {
@@ -279,7 +279,7 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
         cells[row * words + word] = bits(macro.first_column - 64 * word, macro.last_column - 64 * word);
       }
     }
-    // Gcells where the macro would share more than it may with an interval (centre, length).
+    // Gcells where the macro would overlap an interval (centre, length) by more than `share`.
     const auto blocked = [&](bool across, double centre, double length, double share) {
       const std::vector<double>& centres = across ? column_x : row_y;
       const double own = across ? macro.width : macro.height;
@@ -295,7 +295,7 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
     for (const Obstacle& fixed : fixed_macros) {
       const std::int8_t orientation = design->initial_orientation[fixed.node];
       const Halo halo = constraints.halo_of(fixed.node, orientation);
-      // What may be shared where the macro is on the lower side, and on the higher one: as of an obstacle between them.
+      // Allowed overlaps with the macro on the lower and on the higher side, expressed as one obstacle between them.
       const auto blocked_beside = [&](bool across, double centre, double length, double gap_low, double gap_high) {
         const double low = allowed_share(gap_low, canvas.overlap_threshold);
         const double high = allowed_share(gap_high, canvas.overlap_threshold);

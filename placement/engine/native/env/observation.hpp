@@ -1,5 +1,5 @@
-// Where an environment writes what it shows; the arrays are described in placement/engine/observation.py.
-// Axes: K maps, R, C the grid of the largest design in the pool, T its macros to place.
+// Writer of an environment's observations; the arrays are described in placement/engine/observation.py. Axes: K maps,
+// R, C the grid of the largest design in the pool, T its macros to place.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct ObservationShape {
     columns = std::max(columns, plan.canvas.columns);
     steps = std::max(steps, plan.steps());
   }
-  // Throws std::invalid_argument where a design does not fit in.
+  // Throws std::invalid_argument if a design does not fit.
   void require(const EpisodePlan& plan) const {
     if (plan.canvas.rows <= rows && plan.canvas.columns <= columns && plan.steps() <= steps) return;
     const auto described = [](int rows_, int columns_, int steps_) {
@@ -55,17 +55,17 @@ inline std::uint16_t to_bfloat16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// One environment's place in a batch; the maps are in one of the two types.
+// One environment's slot of a batch; the maps are in one of the two types.
 struct ObservationSlot {
   std::int32_t* design = nullptr;
   std::int32_t* step = nullptr;
   std::uint8_t* mask = nullptr;  // [R, C]
-  float* maps = nullptr;         // [K, R, C]; null where compact_maps takes them
+  float* maps = nullptr;         // [K, R, C]; null if compact_maps is used
   float* x = nullptr;            // [T]
   float* y = nullptr;            // [T]
   std::uint16_t* compact_maps = nullptr;  // [K, R, C] as bfloat16
 
-  // The slot `index` places further on, in arrays of this shape.
+  // The slot `index` entries further, in arrays of this shape.
   ObservationSlot at(const ObservationShape& shape, std::size_t index) const {
     return {design + index,
             step + index,
@@ -77,7 +77,7 @@ struct ObservationSlot {
   }
 };
 
-// Writes observations of states; owns its scratch, so one per thread.
+// Writes observations of states; owns its workspace, so one per thread.
 class ObservationWriter {
  public:
   explicit ObservationWriter(const ObservationShape& shape)
@@ -151,10 +151,10 @@ class ObservationWriter {
   ObservationShape shape_;
   std::vector<double> column_wire_, row_wire_;  // [C], [R] weighted µm
   std::vector<float> wire_;                     // [C]
-  std::vector<float> maps_;                     // [K, R, C], where a slot takes bfloat16
+  std::vector<float> maps_;                     // [K, R, C], if a slot takes bfloat16
 };
 
-// The plan of a design of which an episode can be played. Throws UnplayableDesign.
+// Returns the plan of a playable design. Throws UnplayableDesign.
 inline std::shared_ptr<const EpisodePlan> playable_plan(const std::shared_ptr<const Design>& design) {
   auto plan = std::make_shared<const EpisodePlan>(design);
   if (PlacementState(plan).legal_cells() == 0) {
@@ -178,7 +178,7 @@ struct PlanList {
     }
   }
 
-  // Makes observations of a given shape, which every design must fit into; one of no rows changes nothing. Throws
+  // Enlarges observations to a shape into which every design must fit; a shape of no rows changes nothing. Throws
   // std::invalid_argument.
   void grow_to(const ObservationShape& wanted) {
     if (wanted.rows == 0) return;
@@ -190,11 +190,11 @@ struct PlanList {
   ObservationShape shape;
 };
 
-// An action that may not be taken: by environment or, in a replay, by episode and step.
+// An illegal action: by environment or, in a replay, by episode and step.
 struct Refusal {
   int index, step, design_index;
   Verdict verdict;
-  int obstacle;  // the node in the way, for Verdict::overlaps
+  int obstacle;  // the obstructing node, for Verdict::overlaps
 
   std::tuple<int, int, int, Verdict, int> tuple() const { return {index, step, design_index, verdict, obstacle}; }
 };

@@ -8,7 +8,7 @@
 namespace placement {
 namespace {
 
-// First and last cell of which `inside(cell)` is true; the cells for which it is are next to each other.
+// First and last cell for which `inside(cell)` is true; these cells are contiguous.
 template <typename Inside>
 std::pair<int, int> range_of(int count, double from, double to, double per_cell, Inside inside) {
   int first = static_cast<int>(std::clamp(std::floor(from * per_cell) - 1, 0.0, static_cast<double>(count)));
@@ -49,7 +49,7 @@ void OffGrid::Axis::begin(const std::vector<double>& centres, double cell, doubl
   for (std::size_t i = 0; i < centres.size(); ++i) {
     low[i] = std::max(centres[i] - cell / 2, own / 2);
     high[i] = std::min(centres[i] + cell / 2, extent - own / 2);
-    // A macro as large as the canvas has one place, whatever the rounding.
+    // A macro as large as the canvas has one position, regardless of rounding.
     if (low[i] > high[i] && low[i] <= high[i] + kLengthTolerance) high[i] = low[i];
   }
 }
@@ -116,7 +116,8 @@ void OffGrid::find(std::uint64_t* cells) {
   for_words(words, range_of(rows, 0, plan_->canvas.height, 1 / plan_->cell_height, any(rows_)),
             range_of(columns, 0, plan_->canvas.width, 1 / plan_->cell_width, any(columns_)),
             [cells](int word, std::uint64_t mine) { cells[word] |= mine; });
-  // One box that does not cover a cell leaves a place in it, but on a snapping grid none that is narrower than a pitch.
+  // A single box that does not cover a cell leaves a position in it, except on a snapping grid if the rest is narrower
+  // than a pitch.
   const auto spans = [](const Axis& axis, int count, double per_cell, double centre, double reach, double slack) {
     const double from = centre - reach + kLengthTolerance, to = centre + reach - kLengthTolerance;
     return range_of(count, from - slack, to + slack, per_cell, [&](int i) {
@@ -149,7 +150,7 @@ void OffGrid::find(std::uint64_t* cells) {
   }
 }
 
-// Cells that are narrower than a pitch of the snapping grid, at the canvas's edges or everywhere.
+// Marks cells narrower than a pitch of the snapping grid, at the canvas edges or everywhere.
 void OffGrid::doubt_narrow_cells() {
   for (int row = 0; row < plan_->canvas.rows; ++row) {
     const bool low = rows_.high[row] - rows_.low[row] < rows_.pitch;
@@ -161,7 +162,7 @@ void OffGrid::doubt_narrow_cells() {
   }
 }
 
-// Centres at which a place nearest to the cell's centre can lie: that centre, and the sides of the boxes near it.
+// Candidate coordinates of the position nearest to the cell's centre: the centre, and the sides of nearby boxes.
 void OffGrid::candidates(const Axis& axis, int cell, double centre, bool across, std::vector<double>& out) const {
   out.clear();
   const double low = axis.low[cell], high = axis.high[cell];
@@ -218,7 +219,7 @@ std::optional<std::array<double, 2>> OffGrid::place(int row, int column) {
   return best;
 }
 
-// On how many axes a macro there would touch something, 0 to 2; nothing where it would overlap something.
+// Number of axes, 0 to 2, on which a macro there would touch something; empty if it would overlap something.
 std::optional<int> OffGrid::contacts_at(double x, double y) const {
   const double slack_x = columns_.pitch + kLengthTolerance, slack_y = rows_.pitch + kLengthTolerance;
   bool across = x <= columns_.first + slack_x || x >= columns_.last - slack_x;

@@ -1,7 +1,6 @@
-// Macros anywhere in the cell of their action, not on its centre only: where they touch placed macros or the canvas's
-// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no whitespace is lost between macros whose
-// sides are no multiples of a cell's.
-// Axes: R, C grid of actions; lengths in µm.
+// Macros placed anywhere in the cell of their action, not only on its centre: where they touch placed macros or the
+// canvas edges on the most axes, else nearest to the centre. A macro thus abuts where possible, and no whitespace is
+// lost between macros whose sides are not multiples of a cell's. Axes: R, C action grid; lengths in µm.
 #pragma once
 
 #include <algorithm>
@@ -14,21 +13,21 @@
 
 namespace placement {
 
-// Where a macro may be in the cells of a grid, given what is placed. Owns scratch: one per thread.
+// Legal positions of a macro in the cells of a grid, given the placed macros. Owns workspace: one per thread.
 class OffGrid {
  public:
   // `plan` must outlive it.
   explicit OffGrid(const EpisodePlan& plan);
 
-  // Begins with a macro of the plan, nothing placed but the canvas's edges.
+  // Begins with a macro of the plan and the canvas edges; no other macro is placed.
   void begin(const MacroToPlace& macro);
-  // It may not be too close to a hard macro, nor beside it where a gap would break the channel rule. `spacing`: µm
-  // between the two where halos need less.
+  // Forbids positions too close to a hard macro, and those beside it where a gap would break the channel rule.
+  // `spacing`: µm between the two if halos need less.
   void forbid_beside(const MacroToPlace& macro, const HardBox& other, double spacing);
-  // All that is placed before an episode begins, of which `macro` must keep clear.
+  // Forbids positions that conflict with what is placed before an episode begins.
   void forbid_given(const MacroToPlace& macro);
 
-  // Whether any place in the cell is within the canvas.
+  // Whether any position in the cell is within the canvas.
   bool reaches(int row, int column) const {
     return rows_.low[row] <= rows_.high[row] && columns_.low[column] <= columns_.high[column];
   }
@@ -37,14 +36,14 @@ class OffGrid {
     return {std::clamp(plan_->column_x[column], columns_.low[column], columns_.high[column]),
             std::clamp(plan_->row_y[row], rows_.low[row], rows_.high[row])};
   }
-  // Sets bits [R, words] of the cells that hold a place; the other bits are cleared.
+  // Sets bits [R, words] of the cells that hold a legal position; the other bits are cleared.
   void find(std::uint64_t* cells);
-  // The place in a cell that touches something on the most axes; among these the nearest to the cell's centre
-  // (|Δx| + |Δy|, then the lowest x, then y). None where the cell has none.
+  // The legal position in a cell that touches something on the most axes; among these the nearest to the cell's centre
+  // (|Δx| + |Δy|, then the lowest x, then y). Empty if the cell has none.
   std::optional<std::array<double, 2>> place(int row, int column);
 
  private:
-  // Where the macro's centre may be in each cell of an axis; low > high where it would reach beyond the canvas.
+  // Range of the macro's centre in each cell of an axis; low > high if it would extend beyond the canvas.
   struct Axis {
     std::vector<double> low, high;
     double first, last;          // the same of the whole canvas
@@ -54,7 +53,7 @@ class OffGrid {
   struct Forbidden {
     double x, y, reach_x, reach_y;
   };
-  // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
+  // Forbids centres closer to x, y than `reach_x` and `reach_y` at once.
   void forbid(double x, double y, double reach_x, double reach_y);
   void forbid_channels(const MacroToPlace& macro, const HardBox& other);
   void doubt_narrow_cells();
@@ -66,10 +65,10 @@ class OffGrid {
   std::vector<Forbidden> forbidden_, near_;
   std::vector<double> xs_, ys_;             // candidates
   std::vector<std::uint64_t> once_;         // [R, words] cells that a forbidden box reaches into
-  std::vector<std::uint64_t> doubtful_;     // [R, words] cells that only a look at all boxes decides
+  std::vector<std::uint64_t> doubtful_;     // [R, words] cells that only a check of all boxes decides
 };
 
-// How near the centres of two intervals may come on an axis, `gap` µm to lie between them; 0 where that never matters.
+// Minimum distance on an axis of the centres of two intervals with `gap` µm between them; 0 if it never matters.
 double centre_reach(double own, double other, double gap, double threshold);
 
 }  // namespace placement

@@ -1,4 +1,4 @@
-// Bytes that mean the same on any machine: little-endian integers and IEEE 754 doubles, with a checksum at the end.
+// Portable byte format: little-endian integers and IEEE 754 doubles, with a checksum at the end.
 //
 // A snapshot of an environment, version 1: "PLACEENV", u32 version, u64 fingerprint of the design, u64 state of the
 // random numbers, u8 ended, u8 dead end, u32 macros placed, u32 gcell of each (row · columns + column of the design's
@@ -54,7 +54,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Throws std::invalid_argument where bytes are missing or left over, or the checksum is another.
+// Throws std::invalid_argument if bytes are missing or left over, or the checksum differs.
 class ByteReader {
  public:
   explicit ByteReader(const std::string& bytes) : bytes_(bytes) {

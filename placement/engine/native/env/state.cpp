@@ -9,7 +9,7 @@
 namespace placement {
 namespace {
 
-// Eight bits as eight bytes of 0 or 1, the lowest bit first.
+// Expands eight bits to eight bytes of 0 or 1, the lowest bit first.
 constexpr auto kSpread = [] {
   std::array<std::array<std::uint8_t, 8>, 256> table{};
   for (int byte = 0; byte < 256; ++byte) {
@@ -18,8 +18,8 @@ constexpr auto kSpread = [] {
   return table;
 }();
 
-// Adds Σ weight · distance to the nearest point of [low, high] over the points at `centres`, for many intervals in
-// time linear in intervals plus centres: each adds a line from where its slope begins.
+// Adds Σ weight · distance to the nearest point of [low, high] over the points at `centres`, for many intervals in time
+// linear in intervals plus centres: each adds a line that starts where its slope begins.
 class Hinges {
  public:
   Hinges(const std::vector<double>& centres, double inverse_size, double* slope, double* offset)
@@ -32,7 +32,7 @@ class Hinges {
     const int right = first_beyond(high, inverse_size_, count_);
     slope_[right] += weight;
     offset_[right] -= weight * high;
-    const int left = first_beyond(low, inverse_size_, count_);  // centres before it pay weight · (low - centre)
+    const int left = first_beyond(low, inverse_size_, count_);  // centres before it cost weight · (low - centre)
     slope_[0] -= weight;
     offset_[0] += weight * low;
     slope_[left] += weight;
@@ -177,7 +177,7 @@ Verdict PlacementState::judge(int row, int column, int* obstacle) const {
   return why_not(row, column, obstacle);
 }
 
-// Of a gcell inside the canvas that is not legal.
+// The reason why a gcell inside the canvas is illegal.
 Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const Design& design = *plan_->design;
   const MacroToPlace& macro = plan_->macros[step_];
@@ -220,7 +220,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   });
   if (verdict != Verdict::too_close) return verdict;
   if (off_grid_) return Verdict::off_lines;  // it fits at the centre, but not on the snapping grid
-  // The mask is careful by a pitch of the snapping grid: whatever it counts as met.
+  // The mask has a margin of one pitch of the snapping grid; the obstacle is whatever the mask counts as met.
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
     const CellReach& reach = reach_of[cells_[t].shape];
@@ -229,7 +229,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
       *obstacle = placed_[t].node;
     }
   }
-  // So it is about channels.
+  // Channels are the only reason left.
   if (*obstacle < 0 && design.constraints.channel.is_set()) return Verdict::narrow_channel;
   return verdict;
 }
@@ -248,7 +248,7 @@ void PlacementState::wire_mask(double* column_wire, double* row_wire) const {
       const MacroNet& pins = plan_->macro_nets[i];
       const Box& box = boxes_[pins.net];
       if (box.empty()) continue;
-      // The macro's pins span [centre + left, centre + right]: what sticks out of the box is added.
+      // The macro's pins span [centre + left, centre + right]; the part outside the box is added.
       if (horizontal) {
         hinges.add(box.low_x - pins.left, box.high_x - pins.right, pins.weight);
       } else {

@@ -1,5 +1,5 @@
-// A placement in the making: hard macros are put on gcell centres, or off the grid, one by one; what the next one may and should do
-// (legal gcells, wire mask, maps) is kept or found in microseconds. Axes as in episode_plan.hpp.
+// A partial placement: hard macros are put on gcell centres, or off the grid, one by one; the legal gcells, wire mask
+// and maps for the next macro are maintained or computed in microseconds. Axes as in episode_plan.hpp.
 #pragma once
 
 #include <algorithm>
@@ -24,22 +24,22 @@ class PlacementState {
  public:
   explicit PlacementState(std::shared_ptr<const EpisodePlan> plan);
 
-  // Back to nothing placed.
+  // Removes all placed macros.
   void reset();
 
-  // Centres the current macro on the gcell, or off the grid where it fits there; the gcell must be legal
-  // (is_legal). No allocation.
+  // Centres the current macro on the gcell, or off the grid where it fits; the gcell must be legal (is_legal). No
+  // allocation.
   void place(int row, int column);
 
-  // Takes the last macro back; the state is then bit for bit what it was before. Needs step() > 0.
+  // Removes the last macro and restores the previous state bit for bit. Needs step() > 0.
   void undo();
 
   int step() const { return step_; }
   bool complete() const { return step_ == plan_->steps(); }
   const EpisodePlan& plan() const { return *plan_; }
 
-  // Gcells where the current macro may be centred: it lies inside the canvas, overlaps no fixed or placed hard macro by
-  // more than the threshold in both directions at once, and keeps to its constraints. None when complete.
+  // Legal gcells for the centre of the current macro: it lies inside the canvas, overlaps no fixed or placed hard macro
+  // by more than the threshold in both directions at once, and meets its constraints. None when complete.
   bool is_legal(int row, int column) const {
     return (legal_[row * words_ + column / 64] >> (column % 64)) & 1;
   }
@@ -47,8 +47,8 @@ class PlacementState {
   // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
   std::pair<int, int> nth_legal(int n) const;
 
-  // Why the current macro may not go there; for overlaps, too_close and narrow_channel, `obstacle` becomes the node that it
-  // meets, or stays as it is for the canvas's edge.
+  // Why the current macro may not be placed there. For overlaps, too_close and narrow_channel, `obstacle` becomes the
+  // obstructing node; it is not changed for the canvas edge.
   Verdict judge(int row, int column, int* obstacle) const;
 
   // Centre of the t-th macro in placing order, µm; t < step().
@@ -60,7 +60,7 @@ class PlacementState {
   const std::vector<double>& occupancy() const { return occupancy_; }
   const std::vector<double>& density() const { return density_; }
 
-  // float32 [2, R, C]: occupancy (at most 1) and density as observations show them.
+  // float32 [2, R, C]: occupancy (at most 1) and density as in observations.
   const std::vector<float>& shown() const { return shown_; }
 
   // Wirelength that the current macro adds when centred on (row, column): column_wire[column] + row_wire[row], times
@@ -71,7 +71,7 @@ class PlacementState {
   void write_mask(std::uint8_t* mask, int stride) const;
 
  private:
-  // Where a macro was placed, and its shape in the plan: what every later step reads of all macros before it.
+  // The cell of a placed macro and its shape in the plan, which every later step reads for all macros before it.
   struct PlacedCell {
     std::int32_t row, column, shape;
   };
@@ -94,11 +94,11 @@ class PlacementState {
   std::vector<Obstacle> placed_;        // [T]
   std::vector<PlacedCell> cells_;       // [T]
   std::vector<Box> boxes_;              // [A]
-  std::vector<Box> saved_boxes_;        // [D] the box of each of a macro's nets before the macro was placed
+  std::vector<Box> saved_boxes_;        // [D] box of each net of a macro before the macro was placed
   std::vector<double> occupancy_, density_;  // [R, C]
   std::vector<float> shown_;                 // [2, R, C]
-  mutable std::vector<double> hinges_;  // scratch of wire_mask
-  std::optional<OffGrid> off_grid_;     // of the current macro; none on the grid
+  mutable std::vector<double> hinges_;  // workspace of wire_mask
+  std::optional<OffGrid> off_grid_;     // of the current macro; empty on the grid
 };
 
 }  // namespace placement

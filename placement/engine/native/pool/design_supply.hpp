@@ -1,6 +1,6 @@
-// The designs of episodes to come, where every environment plays a new one now and then: another thread makes them
-// before they are needed, at most one for each environment, so that memory is bounded and what an environment plays
-// does not depend on who is faster.
+// The designs of future episodes if every environment changes its design now and then: another thread makes them ahead
+// of time, at most one per environment, so that memory is bounded and the designs of an environment do not depend on
+// the speed of the others.
 //
 //   maker ── wanted ──▶ makes a design ── bring ──▶ one place per environment ── take ──▶ worker
 #pragma once
@@ -33,8 +33,8 @@ class DesignSupply {
     for (int env = 0; env < environments; ++env) wanted_.push_back(env);
   }
 
-  // The maker: the next environment that needs a design, in the order in which they were emptied; -1 where none did
-  // within `seconds`, or after close.
+  // The maker: returns the next environment that needs a design, in the order in which they were emptied; -1 if there
+  // was none within `seconds`, or after close.
   int wanted(double seconds) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return closed_ || !wanted_.empty(); });
@@ -44,21 +44,21 @@ class DesignSupply {
     return env;
   }
 
-  // The maker: the design that `wanted` asked for.
+  // The maker: delivers the design that `wanted` requested.
   void bring(int env, DrawnDesign design) {
     const std::lock_guard<std::mutex> lock(mutex_);
     places_.at(env) = std::move(design);
     changed_.notify_all();
   }
 
-  // The maker: no more designs come; every `take` that would have to wait throws std::runtime_error with `reason`.
+  // The maker: no more designs follow; every `take` that would have to wait throws std::runtime_error with `reason`.
   void fail(const std::string& reason) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = reason;
     changed_.notify_all();
   }
 
-  // A worker: the environment's next design. Throws std::runtime_error where none came within `seconds`.
+  // A worker: takes the environment's next design. Throws std::runtime_error if there was none within `seconds`.
   DrawnDesign take(int env, double seconds) {
     std::unique_lock<std::mutex> lock(mutex_);
     std::optional<DrawnDesign>& place = places_.at(env);
@@ -76,7 +76,7 @@ class DesignSupply {
     return design;
   }
 
-  // Wakes everybody. May be called twice.
+  // Wakes all waiting threads. May be called twice.
   void close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
@@ -84,10 +84,10 @@ class DesignSupply {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<std::optional<DrawnDesign>> places_;  // by environment
-  std::deque<int> wanted_;                          // environments whose place is empty and that nobody makes one for
+  std::deque<int> wanted_;                          // environments with an empty place and no design in the making
   std::string failure_;
   bool closed_ = false;
 };

@@ -14,10 +14,10 @@
 namespace placement {
 namespace {
 
-constexpr double kDesignSeconds = 600;  // that an environment waits for its next design
-constexpr double kSlice = 0.05;  // seconds between two looks at whether the caller was interrupted
+constexpr double kDesignSeconds = 600;  // maximum wait of an environment for its next design
+constexpr double kSlice = 0.05;  // seconds between two checks for an interruption of the caller
 
-// How often this process was forked from another: a forked child has a pool's memory but not its threads.
+// Number of forks of this process: a forked child has a pool's memory but not its threads.
 std::atomic<std::uint64_t> fork_count{0};
 
 std::uint64_t fork_generation() {
@@ -54,7 +54,7 @@ void pin(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core % cores(), &set);
-  // A core that this process may not use leaves the thread where it is: an affinity is a wish.
+  // Best effort: if this process may not use the core, the thread remains unpinned.
   static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof(set), &set));
 #else
   static_cast<void>(core);
@@ -217,7 +217,7 @@ Block* EnvironmentPool::call(Enqueue enqueue, double timeout, const std::functio
   try {
     return recv(timeout, interrupted);
   } catch (...) {
-    work_.wake();  // the caller left before its share was done
+    work_.wake();  // the caller left before completing its part of the work
     throw;
   }
 }
@@ -275,7 +275,7 @@ void EnvironmentPool::await(Block* block, double timeout, const std::function<vo
     if (closed()) throw PoolMisuse("recv: the pool was closed meanwhile");
     std::int32_t env = -1;
     if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
-      // Looking at the clock takes time: rarely where steps take microseconds and there is no deadline.
+      // Reading the clock takes time: it is rarely read if steps take microseconds and there is no deadline.
       const bool takes_long = entries_[env].environment.ends_next();
       run(env, own_workspace_);
       if (timeout < 0 && !takes_long && turn % 64 != 63) continue;
@@ -331,7 +331,7 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
     } else if (environment.ended()) {
       begin();
     } else {
-      entry.episodes = std::max(entry.episodes, 1);  // an episode may begin without a reset once: the first
+      entry.episodes = std::max(entry.episodes, 1);  // an episode may begin once without a reset: the first
       environment.advance(Action(entry.action, shape()),
                           entry.scorer ? *entry.scorer : workspace.scorers[environment.design_index()]);
     }
@@ -345,10 +345,10 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
     block->failures.emplace_back(env_id, failure);
   }
   block->batch.write(slot, env_id, environment, workspace.writer);
-  states_.filled(block);  // from here on the environment is the caller's
+  states_.filled(block);  // from here on the environment belongs to the caller
 }
 
-// Begins an episode, of the next design where the present one has had its episodes.
+// Begins an episode, with the next design if the current one has had all its episodes.
 void EnvironmentPool::begin_drawn(int env_id) {
   Entry& entry = entries_[env_id];
   if (entry.episodes == episodes_per_design_) {

@@ -1,17 +1,17 @@
-// Environments stepped by a pool of threads: actions go in, batches of results come out.
+// Environments stepped by a pool of threads: actions in, batches of results out.
 //
 //   caller ── send ──▶ work queue ──▶ workers ──▶ state queue ── recv ──▶ caller
 //
-// With batch_size below the number of environments, a batch holds the first results that are ready.
-// With batch_size equal to it (synchronous mode), a batch answers a call: results in the order of the call, so that
-// nothing depends on the threads. The calling thread then steps environments too instead of waiting; a synchronous pool
-// of one thread has no worker until `send` or `send_reset` needs one.
+// With batch_size below the number of environments, a batch holds the first results that are ready. With batch_size
+// equal to it (synchronous mode), a batch holds the results of one call in the call's order, independent of the
+// threads. The calling thread then steps environments too instead of waiting; a synchronous pool of one thread has no
+// worker until `send` or `send_reset` needs one.
 //
 // Callers may be several threads: a mutex guards their bookkeeping, and the workers never touch it. An environment
 // belongs to the caller until it is sent, then to a worker, then to the caller again once its result was received.
 //
-// Where designs are drawn, an environment begins every so many episodes with another design, which comes from a
-// `DesignSupply`; otherwise it plays the same one over and over.
+// If designs are drawn, an environment begins another design from a `DesignSupply` every few episodes; otherwise it
+// plays the same one repeatedly.
 #pragma once
 
 #include <atomic>
@@ -32,11 +32,11 @@
 
 namespace placement {
 
-// The pool cannot do this in its present state; the message says what would be right.
+// The pool's current state does not allow the call; the message says what would be right.
 struct PoolMisuse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// An action that may not be taken.
+// An illegal action.
 struct IllegalAction : std::invalid_argument {
   IllegalAction(const Refusal& refusal_, std::int32_t action_)
       : std::invalid_argument("environment " + std::to_string(refusal_.index) + ": action " +
@@ -60,17 +60,17 @@ struct WorkerFailure : std::runtime_error {
 struct PoolOptions {
   int batch_size = 0;              // 0: as many as environments
   int num_threads = 0;             // 0: as many as cores, at most as many as environments
-  int thread_affinity_offset = -1;  // worker i on core offset + i; -1: wherever the system likes
+  int thread_affinity_offset = -1;  // worker i on core offset + i; -1: no pinning
   std::uint64_t seed = 0;
   bool compact_maps = false;       // batches hold the maps as bfloat16
-  int episodes_per_design = 0;     // where designs are drawn; 0: they are not
-  ObservationShape drawn_shape;    // what any drawn design fits into; by default the shape is that of `designs`
+  int episodes_per_design = 0;     // if designs are drawn; 0: they are not
+  ObservationShape drawn_shape;    // shape into which every drawn design fits; by default the shape of `designs`
 };
 
 class EnvironmentPool {
  public:
-  // `design_of_env`: indices into `designs`. Where designs are drawn there is one for each environment, the first that
-  // it plays, and `design_of_env` are their numbers. Throws UnplayableDesign, or std::invalid_argument.
+  // `design_of_env`: indices into `designs`. If designs are drawn, `designs` holds the first design of each environment
+  // and `design_of_env` their numbers. Throws UnplayableDesign, or std::invalid_argument.
   EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
             const EnvironmentConfig& environment, const PoolOptions& config);
   ~EnvironmentPool();
@@ -82,56 +82,55 @@ class EnvironmentPool {
   int num_threads() const { return num_threads_; }
   bool synchronous() const { return batch_size_ == size(); }
   bool closed() const { return closed_.load(); }
-  // Whether this process was forked from the one that made the pool. The pool must then never be destroyed: its threads
-  // are not here, and the semaphores that they wait on cannot be destroyed.
+  // Whether this process was forked from the one that made the pool. The pool must then never be destroyed: it has no
+  // threads here, and the semaphores on which they wait cannot be destroyed.
   bool forked() const;
   const PlanList& designs() const { return designs_; }
   const ObservationShape& shape() const { return designs_.shape; }
 
-  // What every call below may throw: PoolMisuse after close, or in a process forked from the pool's;
-  // std::out_of_range for an environment that there is not; std::invalid_argument where one is named twice or none is;
-  // PoolMisuse where one is in flight.
+  // Errors of every call below: PoolMisuse after close, or in a process forked from the pool's; std::out_of_range for a
+  // nonexistent environment; std::invalid_argument if one is named twice or none is; PoolMisuse if one is in flight.
 
-  // Takes an action in each of the environments. Throws IllegalAction; nothing has changed then.
+  // Takes an action in each of the environments. Throws IllegalAction, in which case nothing has changed.
   void send(const std::int32_t* actions, const std::int32_t* env_ids, int count);
-  // Begins an episode in each of the environments; `seeds`, where given, begin their random numbers anew.
+  // Begins an episode in each of the environments; `seeds`, if given, restart their random streams.
   void send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds = nullptr);
 
-  // The oldest batch in synchronous mode, the next `batch_size` results otherwise; to be given back with `release`.
-  // Throws PoolMisuse where too little is in flight for a batch, or another thread is receiving; PoolTimeout after
-  // `timeout` seconds (negative: none); WorkerFailure once for each failure, after which the batch can be received.
-  // `interrupted` is called every now and then and may throw.
+  // The oldest batch in synchronous mode, the next `batch_size` results otherwise; must be returned with `release`.
+  // Throws PoolMisuse if fewer results are in flight than a batch holds, or another thread is receiving; PoolTimeout
+  // after `timeout` seconds (negative: none); WorkerFailure once for each failure, after which the batch can be
+  // received. `interrupted` is called periodically and may throw.
   Block* recv(double timeout, const std::function<void()>& interrupted);
   void release(Block* block);
 
-  // send and recv in one, send_reset and recv in one. In synchronous mode the calling thread does its share of the work.
+  // send followed by recv, send_reset followed by recv. In synchronous mode the calling thread takes part in the work.
   Block* step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
               const std::function<void()>& interrupted);
   Block* reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, double timeout,
                const std::function<void()>& interrupted);
 
-  // CPU seconds of the pool's own threads so far; NaN where the system does not say. Throws PoolMisuse after close.
+  // CPU seconds of the pool's own threads so far; NaN if the system does not report them. Throws PoolMisuse after
+  // close.
   double thread_seconds() const;
-  // Results that were not received yet.
+  // Number of results not yet received.
   int in_flight() const;
 
-  // Of environments at rest: legal actions at random (-1 where there is none), the present state, snapshots.
+  // For idle environments: random legal actions (-1 if there is none), the current state, snapshots.
   void sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions);
   std::unique_ptr<Block> observe(const std::int32_t* env_ids, int count);
   std::string snapshot(int env_id);
   void restore(int env_id, const std::string& bytes);
-  // x, y [N]: the placement of the environment's last episode that placed every macro, and its design as observations
-  // name it; false before there is one.
+  // x, y [N]: the placement of the environment's last episode that placed every macro, and its design as numbered in
+  // observations; returns false if there is none.
   bool last_placement(int env_id, int* design, std::vector<double>* x, std::vector<double>* y);
 
-  // Where designs are drawn: what their maker calls, see DesignSupply. `bring` throws UnplayableDesign, or
-  // std::invalid_argument where the design does not fit into the pool's observations; all PoolMisuse where designs are
-  // not drawn.
+  // Called by the maker of drawn designs, see DesignSupply. `bring` throws UnplayableDesign, or std::invalid_argument
+  // if the design does not fit into the pool's observations; all throw PoolMisuse if designs are not drawn.
   int wanted_design(double seconds) { return supply().wanted(seconds); }
   void bring_design(int env_id, int number, const std::shared_ptr<const Design>& design);
   void fail_designs(const std::string& reason) { supply().fail(reason); }
 
-  // Ends the threads. What is being computed is waited for, what is queued is dropped. May be called twice.
+  // Ends the threads. Computations in progress are completed, queued ones are discarded. May be called twice.
   void close();
 
  private:
@@ -143,22 +142,23 @@ class EnvironmentPool {
     Request request = Request::reset;
     std::int32_t action = 0;
     std::optional<std::uint64_t> seed;
-    Block* block = nullptr;  // synchronous mode: where the result goes
+    Block* block = nullptr;  // synchronous mode: destination of the result
     int slot = 0;
-    // Where designs are drawn: the scorer of the present one, and the episodes begun with it; 0: as the pool made it.
+    // If designs are drawn: the scorer of the current design, and the number of episodes begun with it; 0: the initial
+    // design.
     std::unique_ptr<EpisodeScorer> scorer;
     int episodes = 0;
-    // The caller's: whether the environment is on its way.
+    // The caller's: whether the environment is in flight.
     bool busy = false;
     std::uint64_t mark = 0;  // the last call that named it
   };
-  // What a thread needs to work: nothing is shared between threads.
+  // Workspace of a thread: nothing is shared between threads.
   struct Workspace {
     Workspace(const PlanList& designs, const EnvironmentConfig& config, bool drawn) : writer(designs.shape) {
       if (drawn) return;
       for (const auto& plan : designs.plans) scorers.emplace_back(plan->design, config);
     }
-    std::vector<EpisodeScorer> scorers;  // one per design; none where designs are drawn
+    std::vector<EpisodeScorer> scorers;  // one per design; none if designs are drawn
     ObservationWriter writer;
   };
 
@@ -166,7 +166,7 @@ class EnvironmentPool {
   std::unique_lock<std::mutex> lock_for_use() const;
   void check_environments(const std::int32_t* env_ids, int count);
   Entry& entry_at_rest(int env_id);
-  // The caller holds the mutex. `working_along`: the calling thread is going to do its share.
+  // The caller holds the mutex. `working_along`: the calling thread will take part in the work.
   void send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along);
   void reset_locked(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, bool working_along);
   void enqueue(const std::int32_t* env_ids, int count, bool working_along);
@@ -188,12 +188,12 @@ class EnvironmentPool {
   StateQueue states_;
   Workspace own_workspace_;  // the calling thread's in synchronous mode, otherwise the first worker's
   std::deque<Workspace> workspaces_;  // the other workers'
-  std::unique_ptr<DesignSupply> supply_;  // where designs are drawn
+  std::unique_ptr<DesignSupply> supply_;  // if designs are drawn
   int episodes_per_design_;
   std::atomic<bool> closed_{false};
   int affinity_offset_;
 
-  mutable std::mutex callers_;  // guards what follows, `busy` and `mark`
+  mutable std::mutex callers_;  // guards the members below, `busy` and `mark`
   std::vector<std::thread> threads_;
   int in_flight_ = 0;
   bool receiving_ = false;
@@ -202,7 +202,7 @@ class EnvironmentPool {
   std::uint64_t fork_generation_;
 };
 
-// Pools by number, for callers that can pass no pointer: XLA programs.
+// Pools by number, for callers that cannot pass a pointer: XLA programs.
 
 class PoolRegistry {
  public:
@@ -220,7 +220,7 @@ class PoolRegistry {
     const std::lock_guard<std::mutex> lock(mutex_);
     pools_.erase(number);
   }
-  // Null where there is none, or none any more.
+  // Null if there is no such pool, or no longer.
   std::shared_ptr<EnvironmentPool> find(std::uint32_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pools_.find(number);

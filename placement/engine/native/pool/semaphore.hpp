@@ -1,4 +1,4 @@
-// A counting semaphore that costs one atomic operation while nobody has to wait.
+// A counting semaphore that costs one atomic operation when no thread waits.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Semaphore {
   void post(int count = 1) {
     if (count <= 0) return;
     const std::int64_t before = count_.fetch_add(count, std::memory_order_seq_cst);
-    if (before >= 0) return;  // nobody waits
+    if (before >= 0) return;  // no thread waits
     const auto wake = static_cast<int>(before < -count ? count : -before);
     const std::lock_guard<std::mutex> lock(mutex_);
     wakeups_ += wake;
@@ -27,8 +27,8 @@ class Semaphore {
     }
   }
 
-  // Adds permits, but not beyond `limit`: for permits that say "look again", of which one for each waiter is enough.
-  // What is to be looked at must be written sequentially consistently before.
+  // Adds permits, but not beyond `limit`: for permits that mean "look again", of which one per waiter suffices. The
+  // state to be looked at must be written sequentially consistently before.
   void post_up_to(int count, int limit) {
     const std::int64_t permits = count_.load(std::memory_order_seq_cst);
     if (permits < limit) post(static_cast<int>(std::min<std::int64_t>(count, limit - permits)));
@@ -50,7 +50,7 @@ class Semaphore {
     --wakeups_;
   }
 
-  // Takes a permit, waiting for one no longer than `seconds`; false where there was none.
+  // Takes a permit, waiting at most `seconds`; returns false if there was none.
   bool wait_for(double seconds) {
     if (try_wait() || count_.fetch_sub(1, std::memory_order_seq_cst) > 0) return true;
     std::unique_lock<std::mutex> lock(mutex_);
@@ -58,7 +58,7 @@ class Semaphore {
       --wakeups_;
       return true;
     }
-    // Take the claim back, unless a post counted on this waiter meanwhile: then its wakeup is on the way.
+    // Take the claim back, unless a post counted on this waiter meanwhile: then its wakeup is coming.
     std::int64_t count = count_.load(std::memory_order_relaxed);
     while (count < 0) {
       if (count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return false;

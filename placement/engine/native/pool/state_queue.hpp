@@ -1,5 +1,5 @@
-// Batches on their way from the workers to the caller. Each is a block of memory that the workers fill in place, slot by
-// slot; the one that fills the last slot signals the caller.
+// Batches in flight from the workers to the caller. Each is a block of memory that the workers fill in place, slot by
+// slot; the worker that fills the last slot signals the caller.
 //
 // In turn mode ("first come, first served") slots are handed out by an atomic counter as results arrive and every block
 // holds the same number. In call mode a block is opened for each call, with a slot for each environment of the call.
@@ -18,7 +18,7 @@
 
 namespace placement {
 
-// The memory of one batch of environments. Each environment writes its own place; NumPy reads it without a copy.
+// The memory of one batch of environments. Each environment writes to its own slot; NumPy reads it without a copy.
 
 class Batch {
  public:
@@ -62,11 +62,11 @@ class Batch {
   std::int32_t* columns() { return columns_.data(); }
   std::int32_t* macros() { return macros_.data(); }
 
-  // Writes the result of an environment's step into its place.
+  // Writes the result of an environment's step to its slot.
   void write(std::size_t index, int env_id, const Environment& environment, ObservationWriter& writer) {
     const EpisodePlan& plan = environment.state().plan();
     environment.write(writer, observation(index), step(index));
-    truncated_[index] = false;  // no episode is cut short
+    truncated_[index] = false;  // episodes are never truncated
     env_id_[index] = env_id;
     rows_[index] = plan.canvas.rows;
     columns_[index] = plan.canvas.columns;
@@ -95,18 +95,18 @@ struct Block {
   int size = 0;                   // slots in use
   std::atomic<int> remaining{0};  // slots still to be filled
 
-  // What went wrong in a worker, by environment; the mutex is only met then.
+  // Failures of workers, by environment; the mutex is only locked on a failure.
   std::mutex failures_mutex;
   std::vector<std::pair<int, std::string>> failures;
 };
 
 class StateQueue {
  public:
-  // `batch_size` 0: call mode. At most `environments` results are ever on their way.
+  // `batch_size` 0: call mode. At most `environments` results are ever in flight.
   StateQueue(const ObservationShape& shape, int environments, int batch_size)
       : shape_(shape), batch_size_(batch_size), capacity_(batch_size > 0 ? batch_size : environments) {
-    // With one block more than the results on their way can fill, a block's turn comes only after the caller has taken
-    // the block that was in its place.
+    // With one block more than the results in flight can fill, a block is reused only after the caller has taken its
+    // predecessor.
     ring_ = std::vector<std::atomic<Block*>>(
         batch_size > 0 ? (environments + batch_size - 1) / batch_size + 2 : environments + 1);
     for (auto& place : ring_) {
@@ -123,24 +123,24 @@ class StateQueue {
 
   // Workers: a slot has been filled.
   void filled(Block* block) {
-    // Sequentially consistent, so that either the caller sees the last slot filled or this sees that it waits.
+    // Sequentially consistent, so that either the caller sees the last slot filled or this thread sees that it waits.
     if (block->remaining.fetch_sub(1, std::memory_order_seq_cst) == 1) ready_.post_up_to(1, 1);
   }
 
-  // The caller, call mode: a block for a call of `size` environments.
+  // The caller, call mode: opens a block for a call of `size` environments.
   Block* open(int size) {
     Block* block = prepared(size);
     ring_[opened_++ % ring_.size()].store(block, std::memory_order_relaxed);
     return block;
   }
 
-  // The caller: the oldest block, in whatever state. Call mode: one must be open.
+  // The caller: the oldest block, in any state. Call mode: one must be open.
   Block* front() { return ring_[taken_ % ring_.size()].load(std::memory_order_relaxed); }
   static bool complete(const Block* block) { return block->remaining.load(std::memory_order_seq_cst) == 0; }
   bool wait_for(double seconds) { return ready_.wait_for(seconds); }
   void wake() { ready_.post(); }
 
-  // The caller: takes the oldest block, which is complete; it is lent until given back.
+  // The caller: takes the oldest block, which is complete; it is lent until returned.
   Block* take() {
     Block* block = front();
     if (batch_size_ > 0) ring_[taken_ % ring_.size()].store(prepared(batch_size_), std::memory_order_release);

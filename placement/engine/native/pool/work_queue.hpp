@@ -1,8 +1,8 @@
-// The environments that wait to be stepped. Every worker has a lane of its own, so that an environment mostly stays with
-// one core and its state in that core's cache. A worker with an empty lane takes from other lanes.
+// The environments waiting to be stepped. Every worker has its own lane, so that an environment mostly stays on one
+// core and its state in that core's cache. A worker with an empty lane takes from other lanes.
 //
-// A worker that finds nothing looks again for a while (spins_for) before it sleeps: a caller that steps in a loop comes
-// back sooner than a sleeping thread wakes up.
+// A worker that finds none polls for a while (spins_for) before it sleeps: a caller that steps in a loop returns before
+// a sleeping thread would wake up.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,18 @@
 
 namespace placement {
 
-// The environments whose next step is to be computed: one producer at a time, any number of consumers, no lock.
+// The environments whose next step is to be computed; lock-free, one producer at a time, any number of consumers.
 
 class ActionQueue {
  public:
-  // Holds up to `capacity` environments; the caller of `push` never puts in more.
+  // Capacity in environments; the caller of `push` never exceeds it.
   explicit ActionQueue(int capacity) {
     std::size_t size = 1;
     while (size < static_cast<std::size_t>(capacity)) size *= 2;
     ring_ = std::vector<std::atomic<std::int32_t>>(size);
   }
 
-  // Only one thread at a time. The thread that pops sees what was written before.
+  // Only one thread at a time. The popping thread sees all writes before the push.
   void push(const std::int32_t* environments, int count) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     for (int i = 0; i < count; ++i) at(tail + i).store(environments[i], std::memory_order_relaxed);
@@ -39,11 +39,11 @@ class ActionQueue {
     return head_.load(std::memory_order_seq_cst) >= tail_.load(std::memory_order_seq_cst);
   }
 
-  // False where the queue is empty.
+  // Returns false if the queue is empty.
   bool pop(std::int32_t* environment) {
     std::uint64_t head = head_.load(std::memory_order_relaxed);
     while (head < tail_.load(std::memory_order_seq_cst)) {
-      // Read before claiming: as long as nobody claimed it, the entry cannot have been written over.
+      // Read before claiming: as long as the entry is unclaimed, it cannot have been overwritten.
       const std::int32_t value = at(head).load(std::memory_order_relaxed);
       if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel)) {
         *environment = value;
@@ -61,7 +61,7 @@ class ActionQueue {
   alignas(64) std::atomic<std::uint64_t> tail_{0};
 };
 
-// Tells the core that this is a waiting loop.
+// Hints to the core that this is a spin loop.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -70,8 +70,8 @@ inline void spin_pause() {
 #endif
 }
 
-// How often a waiting thread looks again before it sleeps (a look takes some 40 ns, waking a sleeper often 100 µs), where
-// `threads` in all want to run: little where one too many does, not at all where more do.
+// Number of polls before a waiting thread sleeps (a poll takes about 40 ns, waking a sleeper often 100 µs), given the
+// number `threads` of runnable threads: small if one of them has no core, 0 if several have none.
 inline int spins_for(int threads) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (threads <= cores) return 4000;
@@ -80,7 +80,7 @@ inline int spins_for(int threads) {
 
 class WorkQueue {
  public:
-  // `caller_works`: the calling thread steps environments in the place of one of the workers.
+  // `caller_works`: the calling thread steps environments in place of one of the workers.
   WorkQueue(int environments, int workers, bool caller_works = true)
       : environments_(environments), spins_(spins_for(caller_works ? workers : workers + 1)) {
     for (int worker = 0; worker < workers; ++worker) lanes_.push_back(std::make_unique<Lane>(environments));
@@ -88,8 +88,9 @@ class WorkQueue {
 
   int workers() const { return static_cast<int>(lanes_.size()); }
 
-  // Queues the environments and wakes up to `wanted` workers, those in whose lanes they are first. `working_along`
-  // (or -1) is a lane whose worker is not woken because the caller does its work. Only one thread at a time.
+  // Queues the environments and wakes up to `wanted` workers, beginning with those whose lanes received environments.
+  // `working_along` (or -1) is a lane whose worker is not woken because the caller does its work. Only one thread at a
+  // time.
   void push(const std::int32_t* environments, int count, int wanted, int working_along) {
     for (int first = 0; first < count;) {
       const int lane = home(environments[first]);
@@ -107,7 +108,7 @@ class WorkQueue {
     for (auto& lane : lanes_) lane->called = false;
   }
 
-  // The next environment for a worker; false where there is none.
+  // The next environment for a worker; returns false if there is none.
   bool pop(int worker, std::int32_t* environment) {
     for (int i = 0; i < workers(); ++i) {
       if (lanes_[(worker + i) % workers()]->queue.pop(environment)) return true;
@@ -115,20 +116,20 @@ class WorkQueue {
     return false;
   }
 
-  // Returns when there may be something to do.
+  // Returns when there may be work.
   void wait(int worker) {
     Lane& lane = *lanes_[worker];
     lane.state.store(State::looking, std::memory_order_seq_cst);
     if (spin_until([this] { return anything() || closed_.load(std::memory_order_relaxed); })) {
       return lane.state.store(State::working);
     }
-    // Either this sees what was pushed, or whoever pushed it sees that this sleeps.
+    // Either this thread sees what was pushed, or the pushing thread sees that this one sleeps.
     lane.state.store(State::sleeping, std::memory_order_seq_cst);
     if (!anything() && !closed_.load(std::memory_order_seq_cst)) lane.wake.wait();
     lane.state.store(State::working, std::memory_order_seq_cst);
   }
 
-  // Looks for a while (spins_for) whether `ready`.
+  // Polls `ready` for a while (spins_for).
   template <typename Ready>
   bool spin_until(const Ready& ready) const {
     for (int i = 0; i < spins_; ++i) {
@@ -143,7 +144,7 @@ class WorkQueue {
     for (auto& lane : lanes_) call(*lane);
   }
 
-  // No worker waits from now on.
+  // No worker waits after this call.
   void close() {
     closed_.store(true, std::memory_order_seq_cst);
     for (auto& lane : lanes_) lane->wake.post();
@@ -156,7 +157,7 @@ class WorkQueue {
     ActionQueue queue;
     Semaphore wake;
     std::atomic<State> state{State::working};
-    bool called = false;  // the pushing thread's: something was queued here
+    bool called = false;  // the pushing thread's: something was queued in this lane
   };
 
   int home(std::int32_t environment) const {
@@ -165,7 +166,7 @@ class WorkQueue {
   bool anything() const {
     return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->queue.empty(); });
   }
-  // Whether the worker will look at the lanes, for this call.
+  // Whether the worker will poll the lanes because of this call.
   bool call(Lane& lane) {
     const State state = lane.state.load(std::memory_order_seq_cst);
     if (state == State::sleeping) lane.wake.post_up_to(1, 1);

@@ -10,7 +10,7 @@ namespace placement {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-constexpr std::int64_t kMovesEach = 16;  // of a soft macro, on average
+constexpr std::int64_t kMovesEach = 16;  // average per soft macro
 constexpr std::int64_t kMostMoves = 20'000;
 
 std::shared_ptr<const Design> with_hard_macros_fixed(const Design& design) {
@@ -21,7 +21,7 @@ std::shared_ptr<const Design> with_hard_macros_fixed(const Design& design) {
   return held;
 }
 
-// The weight of each move, by name.
+// Weights of the moves, by name.
 PerMove soft_mix() {
   static const std::map<std::string, double> weights = {{"soft_shift", 4}, {"soft_step", 2}, {"soft_median", 2},
                                                         {"soft_pull", 2},  {"soft_swap", 1}, {"soft_hot", 1}};
@@ -33,10 +33,10 @@ PerMove soft_mix() {
   return mix;
 }
 
-// Soft macros that end where the cost wants them: the fast analytic placement, then moves that lower the exact cost.
+// The fast analytic placement followed by moves of soft macros that lower the exact cost.
 class AnnealedSoft final : public SoftPlacer {
  public:
-  // `weights`: of the cost that is lowered.
+  // `weights`: weights of the cost that is lowered.
   AnnealedSoft(std::shared_ptr<const Design> design, const Weights& weights);
 
   void place(double* x, double* y, const std::int8_t* orientation) override;
@@ -47,7 +47,7 @@ class AnnealedSoft final : public SoftPlacer {
   std::int64_t moves_ = 0;
   std::unique_ptr<SoftPlacer> start_;
   std::unique_ptr<Annealer> annealer_;
-  AnnealerState initial_;  // of the annealer: no placement may depend on those before it
+  AnnealerState initial_;  // restored before each call: no placement may depend on previous ones
 };
 
 AnnealedSoft::AnnealedSoft(std::shared_ptr<const Design> design, const Weights& weights)

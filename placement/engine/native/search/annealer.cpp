@@ -11,14 +11,14 @@ namespace placement {
 namespace {
 
 constexpr std::int64_t kAdaptEvery = 4096;   // moves
-constexpr std::int64_t kLeastFresh = 256;    // moves between two calls of Move::refresh, and one for so many gcells
+constexpr std::int64_t kLeastFresh = 256;    // minimum number of moves between two calls of Move::refresh
 constexpr std::int64_t kGcellsPerMove = 4;
 constexpr double kWanted = 0.3;              // target acceptance rate of shifts
 constexpr double kStep = 1.15;               // factor by which one adaptation changes a reach
 constexpr double kEnough = 50;               // proposals of a move before its reach is adapted
 constexpr double kForget = 0.8;              // decay of the statistics at each adaptation
 
-// Of a move's base weight. The weights are those of the proxy cost's search, so there they hold more closely.
+// Relative to a move's base weight. The weights are tuned for the proxy cost's search, where the bounds are narrower.
 struct ShareBounds {
   double least, most;
 };
@@ -92,7 +92,7 @@ void Annealer::run(std::int64_t moves, double temperature, double most) {
     ++tally_.evaluated[move];
     const NodeMove* proposal = proposer_.proposal.data();
     const double before = cost_->costs().total, plain_before = plain_cost();
-    // What the move may cost is drawn first, so that most of those that cost more need no whole evaluation.
+    // The allowed increase is drawn first, so that most costlier moves need no full evaluation.
     const double allowed = temperature > 0 ? -temperature * std::log(random_.fraction()) : 0.0;
     if (!cost_->propose_within(proposal, count, before + allowed)) continue;
     const double change = cost_->costs().total - before;

@@ -13,14 +13,14 @@
 
 namespace placement {
 
-// What became of the proposals of each move.
+// Counts of the proposals of each move.
 struct MoveTally {
   explicit MoveTally(std::size_t moves) : drawn(moves), evaluated(moves), accepted(moves), saved(moves) {}
   std::vector<std::int64_t> drawn, evaluated, accepted;
-  PerMove saved;  // cost, summed over the accepted proposals that lowered it
+  PerMove saved;  // decrease of the cost, summed over the accepted proposals that lowered it
 };
 
-// The next move depends on this state and the placement alone: restored from both, a search repeats itself exactly.
+// The next move depends only on this state and the placement: a search restored from both repeats itself exactly.
 struct AnnealerState {
   std::uint64_t random = 0;
   std::int64_t moves = 0;      // proposed so far
@@ -38,20 +38,20 @@ class Annealer {
   Annealer(std::shared_ptr<const Design> design, const double* x, const double* y, const std::int8_t* orientation,
            const Weights& weights, const MoveOptions& options, std::uint64_t seed);
 
-  // How often each move is proposed, relative to the others, instead of as the table of moves has it; those of weight 0
-  // never are. Moves that lower the cost more are then proposed more often, within bounds.
+  // Sets the relative frequencies of the moves, which replace those of the table of moves; a move of weight 0 is never
+  // proposed. Moves that lower the cost more are then proposed more often, within bounds.
   void set_mix(const PerMove& weights);
 
-  // Proposes so many moves at a temperature in units of the cost; at 0 only moves that do not raise the cost are accepted.
-  // `most`: of the cost without its tidiness; where it is higher, only what lowers it is accepted.
+  // Proposes `moves` moves at a temperature in units of the cost; at 0 only moves that do not raise the cost are
+  // accepted. `most`: bound of the cost without tidiness; above it, only moves that lower that cost are accepted.
   void run(std::int64_t moves, double temperature, double most = std::numeric_limits<double>::infinity());
 
-  // As Tidiness::grow_clear; the best so far, which another rectangle judged, is forgotten for the present placement.
+  // Calls Tidiness::grow_clear; the best placement, judged by another rectangle, is replaced by the current one.
   void grow_clear();
 
-  // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
+  // Continues from another placement; keeps the best one unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);
-  // The same, but the best so far is forgotten.
+  // The same, but discards the best placement.
   void begin_anew(const double* x, const double* y, const std::int8_t* orientation);
   // Places the soft macros anew; keeps the result only if it is better. Returns whether it is.
   bool replace_soft(SoftPlacer& placer);
@@ -92,7 +92,7 @@ class Annealer {
   std::vector<std::uint8_t> is_changed_;  // [N]
 };
 
-// As make_soft_placer, but knows "annealed" as well, which lowers the cost of these weights.
+// Extends make_soft_placer by "annealed", which lowers the cost of these weights.
 std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design,
                                              const Weights& weights);
 

@@ -1,4 +1,4 @@
-// The moves of hard macros.
+// Moves of hard macros.
 #include <algorithm>
 #include <cmath>
 
@@ -8,9 +8,9 @@
 namespace placement {
 namespace {
 
-constexpr int kAttempts = 8;          // at finding a legal position
-constexpr std::size_t kMostBrought = 60;  // most soft macros that move with a hard macro
-constexpr int kMostRolled = 8;        // most positions that a macro moves along its row
+constexpr int kAttempts = 8;          // attempts to find a legal position
+constexpr std::size_t kMostBrought = 60;  // maximum number of soft macros that move with a hard macro
+constexpr int kMostRolled = 8;        // maximum number of positions that a macro moves along its row
 
 template <int kMacros>
 bool has_hard(const MoveProposer& proposer) {
@@ -80,7 +80,7 @@ bool hard_abut(MoveProposer& proposer, Random& random) {
     if (beside.node == to.node) return false;
     const std::uint32_t side = random.below(4);
     const LegalPositions& legal = proposer.legal();
-    const bool is_first = side % 2 != 0;  // left of the other, or below it
+    const bool is_first = side % 2 != 0;  // to the left of the other, or below it
     const NodeMove &first = is_first ? to : beside, &second = is_first ? beside : to;
     const double across = (proposer.width(to) + proposer.width(beside)) / 2 + legal.gap(first, second, true);
     const double up = (proposer.height(to) + proposer.height(beside)) / 2 + legal.gap(first, second, false);
@@ -117,7 +117,7 @@ bool hard_permute(MoveProposer& proposer, Random& random) {
   return exchange(proposer, random, 3 + static_cast<int>(random.below(2)));
 }
 
-// Keeps the gaps between the macros in their order.
+// Keeps the order of the gaps between the macros.
 bool hard_roll(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   const bool across = random.below(2) != 0;
@@ -170,7 +170,7 @@ bool hard_mirror(MoveProposer& proposer, Random& random) {
 // Soft macros under the new position of the hard macro go to its old one: by the reversed move or, where the two
 // positions overlap, mirrored at the point between them.
 void bring_back(MoveProposer& proposer, const NodeMove& from) {
-  const NodeMove to = proposer.proposal[0];  // a copy, for the proposal grows
+  const NodeMove to = proposer.proposal[0];  // a copy, because the proposal grows
   const double half_width = proposer.width(to) / 2, half_height = proposer.height(to) / 2;
   const auto under = [&](const NodeMove& macro, const NodeMove& soft) {
     return std::abs(soft.x - macro.x) < half_width && std::abs(soft.y - macro.y) < half_height;

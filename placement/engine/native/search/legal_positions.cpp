@@ -55,7 +55,7 @@ void LegalPositions::make_bins() {
   for (std::size_t i = 0; i < macros_; ++i) file(static_cast<std::int32_t>(i));
 }
 
-// Puts a macro into the bin of its centre.
+// Inserts a macro into the bin of its centre.
 void LegalPositions::file(std::int32_t macro) {
   const int column = static_cast<int>(std::clamp(x_[macro] * per_width_, 0.0, columns_ - 1.0));
   const int row = static_cast<int>(std::clamp(y_[macro] * per_height_, 0.0, rows_ - 1.0));
@@ -102,7 +102,7 @@ void LegalPositions::settle(NodeMove& move) const {
   constexpr int kRounds = 3;
   const Constraints& kept = design_.constraints;
   HardBox box = hard_box_of(move);
-  // By how much a gap must grow to be an abutment, if the spacing allows one, or a channel.
+  // Increase of a gap that makes it an abutment, if the spacing allows one, or a channel.
   const auto nearer = [this](double gap, double needed, double channel, double pitch) {
     return needed >= spacing_ && gap - needed <= channel - gap ? needed - gap : channel + pitch - gap;
   };
@@ -154,8 +154,8 @@ bool LegalPositions::on_blockage(double x, double y) const {
   return false;
 }
 
-// As `fits`, with a gap for each pair: a moved macro conflicts with no macro that stays, no blockage and no macro
-// before it in the move.
+// Like `fits`, with a gap per pair: a moved macro conflicts with no stationary macro, no blockage and no macro before
+// it in the move.
 bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
@@ -166,7 +166,7 @@ bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
 bool LegalPositions::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
   if (!inside(box_of(move))) return false;
   const HardBox box = hard_box_of(move);
-  int allowed = 0, found = 0;  // conflicts with the present positions of the moved macros, its own included; with all
+  int allowed = 0, found = 0;  // conflicts with the current positions of the moved macros, its own included; with all
   for (int j = 0; j < count; ++j) {
     const int other = index_of_[moves[j].node];
     if (other >= 0) allowed += clash(box, placed(other));
@@ -215,7 +215,7 @@ bool LegalPositions::fits(const NodeMove* moves, int count) const {
     if (index_of_[moves[i].node] < 0) continue;
     const Box box = box_of(moves[i]);
     if (!inside(box)) return false;
-    int allowed = 0;  // conflicts with the present positions of the moved macros, its own included
+    int allowed = 0;  // conflicts with the current positions of the moved macros, its own included
     for (int j = 0; j < count; ++j) {
       const int other = index_of_[moves[j].node];
       if (other >= 0) allowed += conflict(box, other);
@@ -248,7 +248,8 @@ double LegalPositions::clearance(const NodeMove& at, bool across, bool forward) 
   const double here = across ? box.x : box.y, length = across ? box.width : box.height;
   const double extent = across ? design_.canvas.width : design_.canvas.height;
   double free = forward ? extent - length / 2 - here : here - length / 2;
-  // An obstacle at (x, y): `gap` is the least distance along the axis, `slack` the overlap allowed on the other axis.
+  // An obstacle at (x, y): `gap` is the required distance along the axis, `slack` the overlap allowed on the other
+  // axis.
   const auto meet = [&](double x, double y, double width, double height, double gap, double slack) {
     const double side = across ? std::abs(y - box.y) : std::abs(x - box.x);
     const double sides = across ? (height + box.height) / 2 : (width + box.width) / 2;

@@ -19,10 +19,10 @@ struct Blockage {
   double left, low, right, high;  // µm
 };
 
-// The spacing holds for macros of zero size, too. Not thread-safe: one per thread.
+// The spacing applies to macros of zero size, too. Not thread-safe: one per thread.
 class LegalPositions {
  public:
-  // `spacing`: least distance in µm between hard macros and from blockages where halos need less; 0: they may touch.
+  // `spacing`: minimum distance in µm between hard macros and from blockages if halos need less; 0: they may touch.
   // `blockages`: in addition to those of the design's constraints.
   LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages);
 
@@ -31,18 +31,18 @@ class LegalPositions {
   // Updates the position of one hard macro.
   void place(const NodeMove& move);
 
-  // Whether `moves`, made all at once, keep the placement legal. Ignores moves of soft macros. The caller checks
+  // Whether the placement is legal after `moves`, made all at once. Ignores moves of soft macros. The caller checks
   // orientations and the snapping grid.
   bool fits(const NodeMove* moves, int count) const;
   // Whether every movable hard macro is at a legal position in an allowed orientation.
   bool all_fit() const;
-  // Least distance in µm of two hard macros on an axis, the first of which is left of the other, or below it.
+  // Minimum gap in µm of two hard macros on an axis, the first to the left of the other, or below it.
   double gap(const NodeMove& first, const NodeMove& second, bool across) const;
   // Whether there is a channel rule.
   bool has_channels() const { return channels_; }
-  // Moves a macro whose gaps to others or to an edge break the channel rule, to the nearer end of each such gap.
+  // Moves a macro whose gaps to others or to an edge break the channel rule to the nearer end of each such gap.
   void settle(NodeMove& move) const;
-  // Whether a point lies on a blockage: centres of soft macros stay off them.
+  // Whether a point lies on a blockage, where no centre of a soft macro may be.
   bool on_blockage(double x, double y) const;
   // Distance in µm (≥ 0) that a macro at `at` can slide along an axis before it meets another or the edge.
   double clearance(const NodeMove& at, bool across, bool forward) const;
@@ -56,8 +56,8 @@ class LegalPositions {
             design_.height_of(move.node, move.orientation)};
   }
   bool inside(const Box& box) const;
-  // Visits, among others, all macros whose boxes are nearer than the spacing or their halos to a box about (x, y), and
-  // all blockages: visit(i).
+  // Calls visit(i) for a superset of the macros whose boxes are closer than the spacing or their halos to a box around
+  // (x, y), and for all blockages.
   template <typename Visit>
   void for_near(double x, double half_width, double y, double half_height, Visit visit) const {
     const auto bin = [](double at, double per, int bins) {
@@ -77,7 +77,7 @@ class LegalPositions {
   void file(std::int32_t macro);
   int conflicts(const Box& box) const;
   bool conflict(const Box& box, std::size_t other) const;
-  // As `fits`, for macros with halos or channels.
+  // The box used by `fits`, for macros with halos or channels.
   HardBox hard_box_of(const NodeMove& move) const {
     return hard_box(design_, move.node, move.x, move.y, move.orientation);
   }
@@ -92,19 +92,19 @@ class LegalPositions {
   bool fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const;
 
   const Design& design_;
-  double slack_;                       // µm by which intervals, grown by the spacing, may overlap
+  double slack_;                       // µm by which intervals, enlarged by the spacing, may overlap
   std::vector<std::int32_t> index_of_; // [N] -1: not a hard macro
   // Hard macros, then blockages.
   std::vector<double> x_, y_, width_, height_;
   std::vector<std::uint8_t> movable_;
-  // Of hard macros only: halos in their present orientation, orientations, nodes.
+  // Of hard macros only: halos in their current orientation, orientations, nodes.
   double spacing_;
   bool halos_, channels_;
   std::size_t macros_ = 0;
-  // Bins of macros by their centres, so that a look around does not cost what all macros cost.
+  // Bins of macros by their centres, so that a neighbour search does not visit all macros.
   int columns_ = 1, rows_ = 1;
   double per_width_ = 0, per_height_ = 0;  // bins per µm
-  double reach_ = 0;                       // µm: half of the longest side, and the widest gap
+  double reach_ = 0;                       // µm: half of the longest side plus the widest gap
   std::vector<std::int32_t> first_in_;     // [bins] a macro there, or -1
   std::vector<std::int32_t> next_, previous_, bin_;  // of each macro: the others of its bin, -1 at the ends; its bin
   std::vector<Halo> halo_;

@@ -20,16 +20,16 @@ class MoveProposer;
 
 struct Move {
   const char* name;
-  double weight;       // how often it is proposed, relative to the others, before the mix adapts
-  // Whether the design has the macros that it needs.
+  double weight;       // relative frequency of proposals before the mix adapts
+  // Whether the design has the macros that the move needs.
   bool (*possible)(const MoveProposer&);
-  // Adds the macros that move with MoveProposer::add; returns false where it found no move.
+  // Adds the macros to be moved with MoveProposer::add; returns false if it found no move.
   bool (*propose)(MoveProposer&, Random&);
-  double reach = 1.0;  // how far it moves a macro, at first, in gcell sides: MoveProposer::reach_x
+  double reach = 1.0;  // initial distance by which it moves a macro, in gcell sides: MoveProposer::reach_x
   bool adapts_reach = false;  // so that a fixed share of its proposals is accepted
-  // Where not null, called every some hundred proposals for what the move prepares; `whole`: also where every macro is.
+  // If not null, called every few hundred proposals to update the move's prepared data; `whole`: all positions, too.
   void (*refresh)(MoveProposer&, bool whole) = nullptr;
-  double weight_on_chip = -1;  // for the chip cost; below 0: the same
+  double weight_on_chip = -1;  // for the chip cost; negative: the same
 };
 
 // All moves: those of hard macros, those that straighten them, those of soft macros.
@@ -38,26 +38,27 @@ const std::vector<Move>& hard_moves();
 const std::vector<Move>& tidy_moves();
 const std::vector<Move>& soft_moves();
 
-using PerMove = std::vector<double>;  // one number for each move
+using PerMove = std::vector<double>;  // one number per move
 
 struct MoveOptions {
-  double spacing = 0;      // least distance of hard macros in µm, where their halos need less
+  double spacing = 0;      // minimum distance of hard macros in µm, if their halos need less
   bool rotate = false;     // allow orientations that swap width and height
   std::vector<Blockage> blockages;  // in addition to those of the design's constraints
   bool moves_soft = true;  // move soft macros, too
 };
 
-// Proposes moves of the placement in an IncrementalCost. Not thread-safe. Allocates nothing per move once grown.
+// Proposes moves of the placement in an IncrementalCost. Not thread-safe. No allocation per move once the workspace has
+// grown.
 class MoveProposer {
  public:
   MoveProposer(const IncrementalCost& cost, const MoveOptions& options);
 
-  // Writes a move to `proposal` and returns how many macros it moves; 0: none was found.
+  // Writes a move to `proposal` and returns the number of macros moved; 0: none was found.
   int propose(int move, Random& random);
   std::vector<NodeMove> proposal;
   bool possible(int move) const { return all_moves()[move].possible(*this); }
 
-  // Takes in an accepted proposal, or the whole placement.
+  // Updates its state after an accepted proposal, or from the whole placement.
   void accepted(int count);
   void reset();
   // Finds the congested rows and columns. Call cost.refresh_maps() first.
@@ -67,7 +68,7 @@ class MoveProposer {
   PerMove reach;           // in gcell sides; the annealer adapts some
   static constexpr double kLeastReach = 0.05;
 
-  // For the moves.
+  // Access for the moves.
   const Design& design() const { return design_; }
   const IncrementalCost& cost() const { return cost_; }
   const LegalPositions& legal() const { return legal_; }
@@ -81,12 +82,12 @@ class MoveProposer {
   bool rotates() const { return rotates_; }
   double cell_width() const { return cell_width_; }
   double cell_height() const { return cell_height_; }
-  // Reach of the move that is being proposed, µm.
+  // Reach of the current move, µm.
   double reach_x() const { return reach[move_] * cell_width_; }
   double reach_y() const { return reach[move_] * cell_height_; }
   // A factor between 2^-6 and 1, log-uniform: most moves are short.
   static double random_scale(Random& random) { return std::exp2(-6 * random.fraction()); }
-  // Moves a macro to a point around (x, y) within the reach, or stays on one of the axes.
+  // Moves a macro to a point around (x, y) within the reach; may keep the position on one of the axes.
   void go_near(NodeMove& macro, double x, double y, Random& random) const;
   // A pin of another node on a random net of the node, µm; returns whether there is one.
   bool neighbour(int node, Random& random, double* x, double* y) const;
@@ -99,8 +100,8 @@ class MoveProposer {
     proposal.push_back(macro);
     return true;
   }
-  // Adds the hard macro at the first legal position that `change(macro)` finds in so many attempts; it returns false
-  // where it has none.
+  // Adds the hard macro at the first legal position that `change(macro)` finds within `attempts`; `change` returns
+  // false if it has none.
   template <typename Change>
   bool add_legal(const NodeMove& from, int attempts, Change change) {
     for (int i = 0; i < attempts; ++i) {
@@ -113,9 +114,9 @@ class MoveProposer {
     }
     return false;
   }
-  // Puts the macros of the proposal on the snapping grid, if there is one; returns whether they are then legal.
+  // Snaps the macros of the proposal to the snapping grid, if there is one; returns whether they are then legal.
   bool lands() { return lands(proposal.data(), static_cast<int>(proposal.size())); }
-  // Made once it is needed.
+  // Created on first use.
   TargetDrawer& targets() {
     if (!targets_) targets_ = make_target_drawer(cost_, soft_);
     return *targets_;
@@ -137,10 +138,10 @@ class MoveProposer {
   const Design& design_;
   LegalPositions legal_;
   bool rotates_, snaps_;  // orientations may swap width and height; corners of hard macros lie on a grid
-  bool blocks_ = false;  // there are blockages, which centres of soft macros keep off
+  bool blocks_ = false;  // there are blockages, where no centre of a soft macro may be
   double cell_width_, cell_height_;
   std::vector<std::int32_t> hard_, soft_;
-  int move_ = 0;  // that is being proposed
+  int move_ = 0;  // the current move
   std::vector<std::int32_t> congested_rows_, congested_columns_;
 };
 

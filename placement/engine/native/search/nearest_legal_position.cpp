@@ -19,8 +19,8 @@ using Point = std::array<double, 2>;
 
 bool inside(double at, double low, double high) { return at >= low - kLengthTolerance && at <= high + kLengthTolerance; }
 
-// The nearest place to `start` inside [low, high] and in the open inside of no interval; NaN where there is none.
-// Sorts the intervals.
+// The position nearest to `start` inside [low, high] and not in the open interior of any interval; NaN if there is
+// none. Sorts the intervals.
 double nearest_free(std::vector<Interval>& taken, double start, double low, double high) {
   const double begin = std::min(std::max(start, low), high);
   double up = begin, down = begin;
@@ -39,14 +39,14 @@ double nearest_free(std::vector<Interval>& taken, double start, double low, doub
   return can_down ? down : std::numeric_limits<double>::quiet_NaN();
 }
 
-// A search in a square around the start, beside the areas that reach into it. A nearest place is right above or below
-// the start, or it touches the left or right side of an area: otherwise it could slide towards the start.
+// A search in a square around the start among the areas that extend into it. A nearest position is directly above or
+// below the start, or touches the left or right side of an area: otherwise it could slide towards the start.
 class Search {
  public:
   Search(const Point& start, const Point& low, const Point& high, const TakenAreas& taken)
       : start_(start), low_(low), high_(high), taken_(taken) {}
 
-  // The nearest place, if it is no farther than `radius` µm.
+  // The nearest position, if it is within `radius` µm.
   std::optional<Point> within(double radius) {
     collect(radius);
     best_.reset();
@@ -63,7 +63,7 @@ class Search {
   static constexpr double kMostBins = 64;
 
   struct Side {
-    double bound, x;  // µm: least distance of a place beside it, and where it is
+    double bound, x;  // µm: lower bound of the distance of positions along it, and its x
     std::int32_t area;
   };
 
@@ -86,7 +86,7 @@ class Search {
     make_bins(radius, widths);
   }
 
-  // Bins about as wide as an area, so that a place is compared with the areas around it only.
+  // Bins about as wide as an area, so that a position is compared only with the areas around it.
   void make_bins(double radius, double widths) {
     corner_ = {start_[0] - radius, start_[1] - radius};
     const double mean = widths / static_cast<double>(std::max<std::size_t>(near_.size(), 1));
@@ -110,11 +110,11 @@ class Search {
     return static_cast<int>(std::clamp((at - corner_[axis]) * per_bin_, 0.0, bins_ - 1.0));
   }
 
-  // Takes the nearest place at `x` inside [low, high] up, if it is the nearest so far.
+  // Updates the result with the nearest position at `x` inside [low, high].
   void visit(double x, double low, double high) {
     if (!inside(x, low_[0], high_[0]) || low > high + kLengthTolerance) return;
     intervals_.clear();
-    const int column = bin_of(x, 0) * bins_;  // whose bins follow each other
+    const int column = bin_of(x, 0) * bins_;  // whose bins are consecutive
     const std::int32_t end = first_in_[column + bin_of(high, 1) + 1];
     for (std::int32_t at = first_in_[column + bin_of(low, 1)]; at < end; ++at) {
       const std::int32_t i = in_bin_[at];
@@ -125,7 +125,7 @@ class Search {
     }
     const double y = nearest_free(intervals_, start_[1], low, high);
     const double across = std::abs(x - start_[0]), distance = across + std::abs(y - start_[1]);
-    if (!(distance <= least_)) return;  // farther, or not a number
+    if (!(distance <= least_)) return;  // farther, or NaN
     if (best_ && distance == least_) {
       const double other = std::abs((*best_)[0] - start_[0]);
       if (across > other || (across == other && x >= (*best_)[0])) return;
@@ -137,7 +137,7 @@ class Search {
   const Point &start_, &low_, &high_;
   const TakenAreas& taken_;
   std::vector<std::int32_t> near_;
-  std::vector<Side> sides_;  // by their bounds
+  std::vector<Side> sides_;  // sorted by their bounds
   Point corner_ = {};
   int bins_ = 1;  // along a side of the square
   double per_bin_ = 0;

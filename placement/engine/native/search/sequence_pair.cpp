@@ -10,9 +10,9 @@
 namespace placement {
 namespace {
 
-// Two orders of all boxes. A box that comes before another in both is to its left; one that comes before it in the
-// second order only is below it. So the second order is one in which both coordinates can be worked out, each the least
-// that its limits and the boxes before it allow.
+// Two orders of all boxes. A box that precedes another in both is to its left; one that precedes it only in the second
+// order is below it. Both coordinates can therefore be computed in the second order, each the least value that its
+// limits and the preceding boxes allow.
 class SequencePair {
  public:
   SequencePair(const PackingProblem& problem, const std::vector<double>& x, const std::vector<double>& y)
@@ -28,12 +28,12 @@ class SequencePair {
     work_out(0);
   }
 
-  // By how much boxes are beyond their limits, summed, µm.
+  // Sum of the distances by which boxes exceed their limits, µm.
   double excess() const { return excess_[count_]; }
   Centres centres() const { return {x_, y_}; }
   std::int64_t comparisons() const { return comparisons_; }
 
-  // Two boxes change places in the first order, in the second, or in both.
+  // Exchanges two boxes in the first order, in the second, or in both.
   void swap(int a, int b, bool in_first, bool in_second) {
     if (in_first) std::swap(rank_[a], rank_[b]);
     if (in_second) {
@@ -42,7 +42,7 @@ class SequencePair {
     }
   }
 
-  // Works out the centres again, from the earlier of two boxes on; `restore` takes that back.
+  // Recomputes the centres from the earlier of two boxes on; `restore` undoes that.
   void renew(int a, int b) {
     from_ = std::min(place_[a], place_[b]);
     kept_x_ = x_;
@@ -77,10 +77,10 @@ class SequencePair {
 
   const PackingProblem& problem_;
   int count_;
-  std::vector<int> rank_;            // of each box in the first order
-  std::vector<int> second_, place_;  // the second order, and each box's place in it
+  std::vector<int> rank_;            // rank of each box in the first order
+  std::vector<int> second_, place_;  // the second order, and each box's position in it
   std::vector<double> x_, y_, kept_x_, kept_y_;
-  std::vector<double> excess_, kept_excess_;  // [B + 1] of the boxes before each place in the second order
+  std::vector<double> excess_, kept_excess_;  // [B + 1] excess of the boxes before each position in the second order
   int from_ = 0;
   std::int64_t comparisons_ = 0;
 };
@@ -95,7 +95,7 @@ std::optional<Centres> pack(const PackingProblem& problem, const std::vector<dou
   random.seed(seed);
   const double enough = kLengthTolerance / 2;
   if (count < 2) return pair.excess() <= enough ? std::optional(pair.centres()) : std::nullopt;
-  double mean = 0;  // distance that two boxes have to keep
+  double mean = 0;  // mean required distance of two boxes
   std::int64_t held = 0;
   for (const std::vector<double>* apart : {&problem.apart_x, &problem.apart_y}) {
     for (const double one : *apart) {
@@ -105,7 +105,8 @@ std::optional<Centres> pack(const PackingProblem& problem, const std::vector<dou
     }
   }
   mean /= static_cast<double>(std::max<std::int64_t>(held, 1));
-  constexpr int kRounds = 4;  // each at a higher initial temperature than the one before, so that the order is kept if it can be
+  constexpr int kRounds = 4;  // each at a higher initial temperature than the previous one, so that the order is kept
+                              // if possible
   for (int round = 0; round < kRounds; ++round) {
     const double initial = mean * 0.05 * std::pow(2.0, round), final = mean * 1e-3;
     const std::int64_t begun = pair.comparisons(), budget = comparisons / kRounds;

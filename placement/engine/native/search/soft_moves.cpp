@@ -1,4 +1,4 @@
-// The moves of soft macros.
+// Moves of soft macros.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,7 +8,7 @@
 namespace placement {
 namespace {
 
-constexpr int kAttempts = 16;  // at finding a soft macro in a congested row or column
+constexpr int kAttempts = 16;  // attempts to find a soft macro in a congested row or column
 
 template <int kMacros>
 bool has_soft(const MoveProposer& proposer) {
@@ -35,7 +35,7 @@ struct Interval {
   double low, high;
 };
 
-// Takes in the ends of the bounding intervals of the node's nets, without its own points, on both axes. Returns half of
+// Collects the ends of the bounding intervals of the node's nets, without its own points, on both axes. Returns half of
 // their weight.
 double find_ends(MoveProposer& proposer, int node) {
   const IncrementalCost& cost = proposer.cost();
@@ -67,8 +67,7 @@ double find_ends(MoveProposer& proposer, int node) {
   return half;
 }
 
-// The interval in which the total length of the nets is least: between the two medians of their ends, (place, weight).
-// Changes their order.
+// The interval of least total net length: between the two medians of the ends, (position, weight). Reorders the ends.
 Interval median(std::vector<std::pair<double, double>>& ends, double half, double here) {
   if (ends.empty()) return {here, here};
   auto first = ends.begin(), last = ends.end();
@@ -117,8 +116,8 @@ bool soft_swap(MoveProposer& proposer, Random& random) {
   return proposer.add(first) && proposer.add(second);
 }
 
-// Rows are busy with horizontal wires, columns with vertical ones, so a soft macro leaves the one that it is in. On the
-// proxy cost a net is routed along its driver's row and its sinks' columns.
+// Rows are congested by horizontal wires, columns by vertical ones, so a soft macro leaves its own. On the proxy cost a
+// net is routed along its driver's row and its sinks' columns.
 bool soft_hot(MoveProposer& proposer, Random& random) {
   const auto &rows = proposer.congested_rows(), &columns = proposer.congested_columns();
   const bool of_row = random.below(static_cast<std::uint32_t>(rows.size() + columns.size())) < rows.size();
@@ -136,7 +135,7 @@ bool soft_hot(MoveProposer& proposer, Random& random) {
   return false;
 }
 
-// On the chip cost a draw takes as long as two other moves of soft macros, and saves no more where only those move.
+// On the chip cost a draw takes as long as two other moves of soft macros, and saves no more if only soft macros move.
 bool can_draw(const MoveProposer& proposer) {
   return has_soft<1>(proposer) && (proposer.cost().weights().name == CostName::proxy || !proposer.hard().empty());
 }
@@ -162,7 +161,7 @@ const std::vector<Move>& soft_moves() {
       {"soft_pull", 0.5, has_soft<1>, soft_pull},        // near another pin of one of its nets
       {"soft_swap", 0.2, has_soft<2>, soft_swap},        // exchanges two positions
       {"soft_hot", 1.0, has_soft<1>, soft_hot},          // out of a congested gcell row or column
-      {"soft_draw", 6.0, can_draw, soft_draw, 1.0, false, price_targets, 2.0},  // to a place drawn by what places all around would cost
+      {"soft_draw", 6.0, can_draw, soft_draw, 1.0, false, price_targets, 2.0},  // to a position drawn by the prices around
   };
   return moves;
 }

@@ -14,21 +14,22 @@
 namespace placement {
 namespace {
 
-constexpr float kUnlikely = 12;  // temperatures above the cheapest; the weight of what costs more is negligible
-constexpr double kFinest = -2, kCoarsest = 1;  // log₂ of gcells from point to point
+constexpr float kUnlikely = 12;  // temperatures above the cheapest beyond which the weight is negligible
+constexpr double kFinest = -2, kCoarsest = 1;  // log₂ of the distance between points in gcells
 constexpr Softness kSoftness = {0.016F, 0.031F, 1.0F, 1.0F};
 
-// Targets priced by the chip cost: wirelength, and the displacement of overflowing area. Wire beyond the tracks is not.
+// Targets priced by the chip cost: wirelength, and the displacement of overflowing area, but not wire beyond the
+// tracks.
 class ChipTargets : public TargetDrawer {
  public:
   ChipTargets(const ChipIncrementalCost& cost, std::vector<std::int32_t> soft);
 
-  // One of kPoints × kPoints points laid at random around the macro, a quarter of a gcell to two apart.
+  // Draws one of kPoints × kPoints points laid at random around the macro, a quarter of a gcell to two gcells apart.
   bool draw(int soft, double temperature, Random& random, double* x, double* y) override;
 
  private:
   static constexpr int kPoints = CellOverflow::kMostPoints;
-  // Positions of the macro along an axis: its own is one of them.
+  // Positions of the macro along an axis, including the current one.
   struct Axis {
     int count = 0, own = 0;
     alignas(32) float at[kPoints] = {};      // µm
@@ -42,16 +43,16 @@ class ChipTargets : public TargetDrawer {
   alignas(32) float total_[kPoints][kPoints] = {};  // [row][column] in units of the cost
 };
 
-// Targets priced by the proxy cost. The prices are some proposals old and without the steps of small nets' routes.
+// Targets priced by the proxy cost. The prices are several proposals old and omit the steps of small nets' routes.
 class ProxyTargets : public TargetDrawer {
  public:
   ProxyTargets(const ProxyIncrementalCost& cost, std::vector<std::int32_t> soft);
 
   void reset() override;
-  // Between two calls, density follows moves and routes do not.
+  // Between two calls, moves update the density but not the routes.
   void refresh() override;
   void moved(const NodeMove& to) override;
-  // Anywhere in a gcell that is drawn.
+  // A random position in the drawn gcell.
   bool draw(int soft, double temperature, Random& random, double* x, double* y) override;
 
  private:
@@ -66,8 +67,8 @@ class ProxyTargets : public TargetDrawer {
 ChipTargets::ChipTargets(const ChipIncrementalCost& cost, std::vector<std::int32_t> soft)
     : TargetDrawer(cost, std::move(soft)), chip_(cost.chip()) {}
 
-// Points `step` apart with a random offset, as many on either side as fit on the canvas; the own position instead of the
-// one nearest to it. Beyond the last point is the own position, to fill whole lanes.
+// Points `step` apart with a random offset, as many on either side as fit on the canvas; the current position replaces
+// the nearest one. Beyond the last point, the current position fills up whole lanes.
 void ChipTargets::lay(double here, double size, double canvas, double step, Random& random, Axis& axis) {
   const double margin = std::min(size, canvas) / 2, offset = random.fraction() - 0.5;
   const auto fitting = [&](double length) { return static_cast<int>(std::clamp(length / step, 0.0, kPoints - 1.0)); };

@@ -1,5 +1,5 @@
-// Draws where a soft macro goes: places all over a window around it are priced at once, and one is drawn with its
-// Boltzmann weight at the annealing temperature. Prices leave some of the cost out, so that a target has to be confirmed
+// Draws a target position for a soft macro: positions all over a window around it are priced at once, and one is drawn
+// with its Boltzmann weight at the annealing temperature. Prices omit some of the cost, so a target has to be confirmed
 // by the exact cost.
 #pragma once
 
@@ -20,22 +20,22 @@ class TargetDrawer {
   TargetDrawer& operator=(const TargetDrawer&) = delete;
   virtual ~TargetDrawer() = default;
 
-  // Takes in the whole placement.
+  // Reads the whole placement.
   virtual void reset();
-  // Takes in what gcells cost now; call it every some hundred moves.
+  // Updates the prices of gcells; call it every few hundred moves.
   virtual void refresh() {}
-  // A macro has moved.
+  // Called after a macro has moved.
   virtual void moved(const NodeMove& to);
 
-  // Draws a place in µm for soft macro number `soft` at a temperature in units of the cost; returns whether it is another
-  // than where the macro is.
+  // Draws a position in µm for soft macro number `soft` at a temperature in units of the cost; returns whether it
+  // differs from the macro's position.
   virtual bool draw(int soft, double temperature, Random& random, double* x, double* y) = 0;
 
  protected:
   // `soft`: the movable soft macros. The placement is that in `cost`.
   TargetDrawer(const IncrementalCost& cost, std::vector<std::int32_t> soft);
 
-  // Draws one of prices [rows, stride], in their first `columns`, by its Boltzmann weight.
+  // Draws one of prices [rows, stride], in the first `columns`, by its Boltzmann weight.
   std::pair<int, int> draw_column_and_row(const float* prices, int stride, int columns, int rows, double temperature,
                                           Random& random);
 
@@ -46,10 +46,10 @@ class TargetDrawer {
   SoftNets nets_;
 
  private:
-  std::vector<std::pair<double, std::int32_t>> likely_;  // workspace: sums of weights, places
+  std::vector<std::pair<double, std::int32_t>> likely_;  // workspace: cumulative weights, positions
 };
 
-// Of the cost that `cost` is of.
+// Creates the drawer for the cost of `cost`.
 std::unique_ptr<TargetDrawer> make_target_drawer(const IncrementalCost& cost, std::vector<std::int32_t> soft);
 
 }  // namespace placement

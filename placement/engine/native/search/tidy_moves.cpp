@@ -1,4 +1,4 @@
-// Moves that straighten: they are proposed where tidiness has a weight.
+// Moves that straighten macros, proposed if tidiness has a weight.
 #include <algorithm>
 #include <cmath>
 
@@ -8,16 +8,16 @@ namespace placement {
 namespace {
 
 constexpr int kAttempts = 4;
-constexpr int kLongestRun = 12;   // macros that move together
-constexpr double kNear = 0.75;    // of the summed sides: how far apart the centres of near macros are at most
-constexpr std::size_t kMostPushed = 100;  // macros that one pushes
-constexpr double kInRun = 0.5;    // of the shorter side: how far macros of a run are beside its line at most
+constexpr int kLongestRun = 12;   // maximum number of macros that move together
+constexpr double kNear = 0.75;    // maximum distance between the centres of near macros, relative to their summed sides
+constexpr std::size_t kMostPushed = 100;  // maximum number of macros pushed by one
+constexpr double kInRun = 0.5;    // maximum offset of a macro of a run from its line, relative to the shorter side
 
 bool straightens(const MoveProposer& proposer) {
   return proposer.cost().weights().tidy > 0 && proposer.hard().size() >= 2;
 }
 
-// A random macro next to another one, each with equal probability; returns whether there is one.
+// Finds a random macro next to another one, each with equal probability; returns whether there is one.
 bool near_by(const MoveProposer& proposer, const NodeMove& from, Random& random, NodeMove* found) {
   std::uint32_t count = 0;
   for (const std::int32_t node : proposer.hard()) {
@@ -37,7 +37,7 @@ double length(const MoveProposer& proposer, const NodeMove& at, bool across) {
   return across ? proposer.width(at) : proposer.height(at);
 }
 
-// The macro's edge on the neighbour's, and sometimes the gap between them closed.
+// Puts the macro's edge on the neighbour's line, and sometimes closes the gap between them.
 bool tidy_align(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   NodeMove beside;
@@ -58,7 +58,8 @@ bool tidy_align(MoveProposer& proposer, Random& random) {
   });
 }
 
-// The macros about `from` on its row (across) or column, with no more than half a side between neighbours, in order.
+// Collects the macros around `from` on its row (across) or column, with at most half a side between neighbours, in
+// order.
 void find_run(MoveProposer& proposer, const NodeMove& from, bool across) {
   std::vector<NodeMove>& line = proposer.line;
   line.clear();
@@ -93,13 +94,13 @@ void cut_run(std::vector<NodeMove>& line, Random& random) {
   line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-// Whether a macro may take the orientation of another one, of its size, and cover what it covered.
+// Whether a macro may take the orientation of another one of equal size and cover what it covered.
 bool may_turn(const MoveProposer& proposer, const NodeMove& at, const NodeMove& like) {
   return swaps_sides(at.orientation) == swaps_sides(like.orientation) && proposer.width(at) == proposer.width(like) &&
          proposer.height(at) == proposer.height(like) && proposer.design().constraints.allows(at.node, like.orientation);
 }
 
-// A run on one line, its gaps closed or its macros of one size turned alike.
+// Puts a run on one line, with its gaps closed or its macros of equal size turned alike.
 bool tidy_run(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   const bool across = random.below(2) != 0, low = random.below(2) != 0;
@@ -128,7 +129,7 @@ bool tidy_run(MoveProposer& proposer, Random& random) {
   return proposer.lands();
 }
 
-// A run as it is: by a short distance, or up to the next obstacle.
+// Moves an unchanged run by a short distance, or up to the next obstacle.
 bool tidy_shift(MoveProposer& proposer, Random& random) {
   const NodeMove from = proposer.random_hard(random);
   const bool run_across = random.below(2) != 0, across = random.below(2) != 0, forward = random.below(2) != 0;
@@ -155,7 +156,8 @@ bool tidy_shift(MoveProposer& proposer, Random& random) {
   return proposer.lands();
 }
 
-// How far `at` is pushed by a macro that moves by `distance` along an axis; `whole`: columns or rows stay in line.
+// Distance by which `at` is pushed by a macro that moves by `distance` along an axis; `whole`: columns or rows remain
+// aligned.
 double pushed_by(const MoveProposer& proposer, const NodeMove& by, const NodeMove& at, double distance, bool across,
                  bool forward, bool whole) {
   const double channel = proposer.cost().tidiness()->channel();
@@ -172,7 +174,8 @@ double pushed_by(const MoveProposer& proposer, const NodeMove& by, const NodeMov
   return whole && beside < channel && std::abs(ahead) <= kLengthTolerance ? distance : 0.0;
 }
 
-// A macro, or its whole row or column, off what covers its pins, by a channel; it pushes what is behind it.
+// Moves a macro, or its whole row or column, away from what covers its pins, by a channel; it pushes the macros behind
+// it.
 bool tidy_part(MoveProposer& proposer, Random& random) {
   const Tidiness& tidiness = *proposer.cost().tidiness();
   const NodeMove from = proposer.random_hard(random);
@@ -213,7 +216,7 @@ const std::vector<Move>& tidy_moves() {
       {"tidy_align", 3.0, straightens, tidy_align},       // an edge onto the line of a neighbour's
       {"tidy_run", 1.0, straightens, tidy_run},           // a row or column of macros onto one line
       {"tidy_shift", 1.5, straightens, tidy_shift, 1.0},  // a row or column together
-      {"tidy_part", 0.6, straightens, tidy_part},         // off what covers a macro's pins, by a channel
+      {"tidy_part", 0.6, straightens, tidy_part},         // away from what covers a macro's pins, by a channel
   };
   return moves;
 }

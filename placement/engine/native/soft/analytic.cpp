@@ -7,8 +7,8 @@
 namespace placement {
 namespace {
 
-constexpr float kLeastGain = 1e-6F;  // proxy cost; no move for less
-constexpr int kPlaces = 16;          // that a macro tries across its gcell, and up
+constexpr float kLeastGain = 1e-6F;  // minimum decrease of the proxy cost for a move
+constexpr int kPlaces = 16;          // positions that a macro tries across its gcell, and up
 
 float between(float first, float last, float share) { return first * std::pow(last / first, share); }
 
@@ -75,8 +75,8 @@ void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
   }
 }
 
-// Lets the springs pull the macros from where they are, if they are held there, and puts each in the middle of the
-// gcell that it comes to. Takes in the exact maps.
+// Lets the springs pull the macros, tied to their positions by `hold`, and puts each in the middle of the gcell that it
+// reaches. Loads the exact maps.
 void Analytic::gather(double* x, double* y, const std::int8_t* orientation, float hold) {
   const Canvas& canvas = design_->canvas;
   const auto half_width = static_cast<float>(canvas.width / 2), half_height = static_cast<float>(canvas.height / 2);
@@ -127,8 +127,7 @@ bool Analytic::improve(int soft) {
   return moves;
 }
 
-// Moves the soft macro within its gcell, which leaves its routes as they are, to where wirelength and density cost
-// least.
+// Moves the soft macro within its gcell, which does not change its routes, to the least cost of wirelength and density.
 void Analytic::refine(int soft) {
   boxes_[soft].add_density(design_->canvas, maps_, -1);
   refine_on_axis(soft, true);
@@ -183,7 +182,7 @@ void Analytic::refine_on_axis(int soft, bool across) {
 
 namespace {
 
-constexpr float kAnchor = 1e-5F;  // of the mean stiffness: for what hangs on no fixed pin
+constexpr float kAnchor = 1e-5F;  // fraction of the mean stiffness: for macros without a connection to a fixed pin
 constexpr double kConverged = 1e-10;
 
 struct Sums {

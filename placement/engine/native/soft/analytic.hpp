@@ -1,11 +1,11 @@
 // Soft macros by coordinate descent on the proxy cost itself, from the quadratic wirelength optimum.
 //
-// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stay. Its cost in every
-// gcell comes at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes run
-// straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
+// In each sweep, each soft macro moves to the gcell of least cost for it while all others do not move. Its cost in all
+// gcells is computed at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes
+// run straight, so that with priced gcells (PriceMaps) their cost is a difference of prefix sums; density is a look-up.
 // Early sweeps price softly, which spreads the macros as a smooth density penalty does; late ones price nearly exactly.
-// Between the first sweeps, springs along the nets pull the macros together again while holding them near where the
-// sweep has spread them to, ever tighter: what a sweep cannot do, moving connected macros together. At last, macros move
+// Between the first sweeps, springs along the nets pull the macros together again while holding them ever tighter to
+// where the sweep has spread them: this moves connected macros together, which a sweep cannot do. Finally, macros move
 // within their gcells.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace placement {
 
-// Where springs along the nets pull the soft macros if nothing pushes: the optimum of the quadratic wirelength.
+// Equilibrium of springs along the nets alone: the optimum of the quadratic wirelength.
 
 // Solves (Laplacian of the springs) · position = (pull of the fixed pins) on both axes by conjugate gradients with
 // Jacobi preconditioning. The matrix depends on the design alone; the hard macros only change the right-hand side.
@@ -35,11 +35,11 @@ class QuadraticStart {
 
   QuadraticStart(std::shared_ptr<const Design> design, int iterations);
 
-  // Takes in where the hard macros, ports and fixed nodes are: x, y [N] µm.
+  // Reads the positions of the hard macros, ports and fixed nodes: x, y [N] µm.
   void set_fixed(const double* x, const double* y, const std::int8_t* orientation);
 
-  // The positions [S] that the springs pull to; with `hold` above 0, when each soft macro is also tied to `from` [S] by a
-  // spring of `hold` times the weight of all its others. Valid until the next call.
+  // The equilibrium positions [S]; with `hold` above 0, each soft macro is also tied to `from` [S] by a spring of
+  // `hold` times the weight of all its others. Valid until the next call.
   const std::vector<Pair>& solve(const std::vector<Pair>& from, float hold);
 
   const std::vector<std::int32_t>& nodes() const { return springs_->node; }
@@ -58,20 +58,21 @@ class QuadraticStart {
 };
 
 struct AnalyticOptions {
-  int solver_iterations = 10;  // of the quadratic start and of each pull
+  int solver_iterations = 10;  // in the quadratic start and in each pull
   int sweeps = 14;
   int pulls = 7;               // between the first sweeps
-  float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
-  int wide_sweeps = 14;        // the first that look as far as PricedWindow can; the others look half as far
+  float hold = 0.066F, hold_growth = 2;  // relative stiffness of the ties in the first pull; factor from pull to pull
+  int wide_sweeps = 14;        // number of first sweeps over the widest window of PricedWindow; the others use half of
+                               // it
   int refining_sweeps = 2;     // within the gcells
-  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric between
-  // After so many moves prices, thresholds are brought up to date; but not before one macro in so many has moved, for
-  // both look at every gcell, and designs with more macros have more gcells.
+  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric in between
+  // Prices and thresholds are updated after this many moves, but not before one macro in so many has moved, because
+  // both visit every gcell, and designs with more macros have more gcells.
   int moves_per_pricing = 32, moves_per_threshold = 128, macros_per_pricing = 48, macros_per_threshold = 12;
   Weights weights;
 };
 
-// The same, some 0.005 of proxy cost worse on Ariane in under half the time.
+// The same at less than half the time, some 0.005 of proxy cost worse on Ariane.
 AnalyticOptions fast_analytic_options();
 
 class Analytic : public SoftPlacer {

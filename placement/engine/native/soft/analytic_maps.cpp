@@ -15,7 +15,7 @@ float kth_largest(std::vector<float>& values, int k) {
   return *at;
 }
 
-// 0 below threshold − softness, 1 above threshold + softness, straight between.
+// 0 below threshold − softness, 1 above threshold + softness, linear in between.
 float ramp(float value, float start, float per_unit) {
   return std::min(1.0F, std::max(0.0F, (value - start) * per_unit));
 }
@@ -46,7 +46,7 @@ PriceMaps::PriceMaps(const Design& design, const Weights& weights)
   }
 }
 
-// Takes note of gcells that a blockage fills.
+// Records the gcells that a blockage fills.
 void PriceMaps::block(const Canvas& canvas, const KeepOut& off) {
   blocked_.resize(static_cast<std::size_t>(rows_) * columns_, 0.0F);
   const auto covered = [](double centre, double length, double cell, int index) {

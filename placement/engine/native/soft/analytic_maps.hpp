@@ -1,7 +1,7 @@
-// What a gcell costs: density and routing demand over the grid, and their prices.
+// Cost of gcells: density and routing demand over the grid, and their prices.
 //
-// The cost's "mean of the k largest" is min over t of t + Σ max(0, value − t) / k, reached where t is the k-th largest
-// value. With that threshold held, the cost is a sum over gcells, and the price of adding to a gcell is 1/k above the
+// The cost's "mean of the k largest" is min over t of t + Σ max(0, value − t) / k, attained if t is the k-th largest
+// value. With that threshold fixed, the cost is a sum over gcells, and the price of adding to a gcell is 1/k above the
 // threshold and 0 below. A softness δ turns the step into a ramp over [t − δ, t + δ], so that gcells about to become
 // expensive are avoided early. Axis legend: R rows, C columns; maps are padded to whole SIMD lanes.
 #pragma once
@@ -15,10 +15,10 @@ namespace placement {
 
 struct Softness {
   float density = 0.05F, congestion = 0.05F;          // δ above, in units of the density and of demand over capacity
-  float density_weight = 1, congestion_weight = 1;  // times the weights of the proxy cost
+  float density_weight = 1, congestion_weight = 1;  // multiplied by the weights of the proxy cost
 };
 
-// Price of density v: 0 below `start`, curve · (v − start)² to start + bend, then straight on with `slope`.
+// Price of density v: 0 below `start`, curve · (v − start)² up to start + bend, then linear with `slope`.
 struct DensityPrice {
   float start, bend, curve, slope;  // proxy cost per unit of density: slope; per its square: curve
   float operator()(float density) const {
@@ -34,13 +34,13 @@ class PriceMaps {
   int columns() const { return columns_; }
   int rows() const { return rows_; }
 
-  // Takes over the maps of an exact evaluation; blockages count as full.
+  // Loads the maps of an exact evaluation; blockages count as full.
   void load(const CostEvaluator& evaluator);
   // The same from maps: density and vertical [R, C], horizontal [C, R].
   void load(const double* density, const double* vertical, const double* horizontal);
 
-  // A route of `weight` tracks (negative: takes it away) along `row` between the columns, then along `to_column`
-  // between the rows. Counts from the next set_prices on.
+  // Adds a route of `weight` tracks (negative: removes it) along `row` between the columns, then along `to_column`
+  // between the rows. Takes effect at the next set_prices.
   void add_route(int row, int column, int to_row, int to_column, float weight) {
     const float right = to_column > column ? weight : -weight, up = to_row > row ? weight : -weight;
     float* along = horizontal_steps_.data() + row * row_stride_;
@@ -58,7 +58,7 @@ class PriceMaps {
   // Recomputes the routing demand and its prices.
   void set_prices(const Softness& softness);
 
-  // Price, in proxy cost per track, of one more route over a gcell, and sums of it over the gcells before.
+  // Price, in proxy cost per track, of one more route over a gcell, and prefix sums of it.
   const float* horizontal_price_column(int c) const { return horizontal_price_turned_.data() + c * column_stride_; }
   const float* horizontal_sum_row(int row) const { return horizontal_sum_.data() + kPad + row * row_stride_; }
   const float* vertical_price_row(int row) const { return vertical_price_turned_.data() + kPad + row * row_stride_; }
@@ -80,7 +80,7 @@ class PriceMaps {
   float density_threshold_ = 0, congestion_threshold_ = 0;
   std::vector<float> density_;                              // [R, C]
   std::vector<float> blocked_;                              // [R, C] share under blockages, or empty
-  // Demand over capacity as loaded, and since; changes of the latter, in tracks, from one gcell to the next.
+  // Demand over capacity as loaded, and current; changes of the latter, in tracks, from one gcell to the next.
   std::vector<float> horizontal_base_, horizontal_, horizontal_steps_;  // [R, C]
   std::vector<float> vertical_base_, vertical_, vertical_steps_;        // [C, R]
   std::vector<float> horizontal_price_, horizontal_price_turned_, horizontal_sum_;

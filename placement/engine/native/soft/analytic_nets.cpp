@@ -6,7 +6,8 @@
 namespace placement {
 namespace {
 
-// Points of the largest net that is priced for each of its soft macros. The published designs' largest have some 20.
+// Points of the largest net that is priced for each of its soft macros. The largest nets of the published designs have
+// about 20.
 constexpr int kMostPriced = 256;
 
 }  // namespace

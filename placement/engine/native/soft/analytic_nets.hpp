@@ -1,5 +1,5 @@
-// The nets as the soft macros see them, and where their points are now.
-// Axis legend: N nodes, S movable soft macros, Q points (see CompactNets).
+// The nets as seen from the soft macros, and the current positions of their points. Axis legend: N nodes, S movable
+// soft macros, Q points (see CompactNets).
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class SoftNets {
   };
   // A net of a soft macro.
   struct Incidence {
-    std::int32_t others_start = 0, others_end = 0;  // its points on other nodes; the driver first if that is one
-    std::int32_t own = -1;                          // a point of the soft macro's own: the driver if it drives
+    std::int32_t others_start = 0, others_end = 0;  // its points on other nodes; the driver first if it is one of them
+    std::int32_t own = -1;                          // a point of the soft macro itself: the driver if it drives
     bool drives = false;
     float wire_price = 0;    // proxy cost per µm
     float route_weight = 0;  // tracks
@@ -34,8 +34,8 @@ class SoftNets {
     float left, right, low, high;  // µm
   };
 
-  // `soft` [S]: the nodes of the movable soft macros. Nets of more than 256 points, whose work would grow with their
-  // square, are left out: they pull nobody.
+  // `soft` [S]: the nodes of the movable soft macros. Nets of more than 256 points, whose work would grow
+  // quadratically, are omitted and pull no macro.
   SoftNets(std::shared_ptr<const Design> design, std::vector<std::int32_t> soft, double wirelength_weight);
 
   int count() const { return static_cast<int>(soft_.size()); }
@@ -43,18 +43,18 @@ class SoftNets {
   const Incidence* end(int soft) const { return incidences_.data() + start_[soft + 1]; }
   const Spot& other(int k) const { return spots_[others_[k]]; }
 
-  // Takes in where the other nodes are: x, y [N] µm.
+  // Reads the positions of the other nodes: x, y [N] µm.
   void set_fixed(const double* x, const double* y, const std::int8_t* orientation);
   // Puts a soft macro's centre at (x, y) µm.
   void place(int soft, float x, float y);
-  // Puts a node that is none of the movable soft macros there.
+  // Places a node that is not a movable soft macro.
   void place_node(int node, double x, double y, std::int8_t orientation);
-  // As place(), and moves its routes in `maps`. A net is routed as a star from its driver.
+  // Like place(), and moves its routes in `maps`. A net is routed as a star from its driver.
   void move(int soft, float x, float y, PriceMaps& maps);
-  // The box around a net's other points.
+  // Bounding box of a net's other points.
   Extent extent(const Incidence& net) const;
 
-  // For visiting each gcell once: true the first time that it meets `cell` since new_visit().
+  // For visiting each gcell once: true on the first visit to `cell` since new_visit().
   void new_visit() { ++visit_; }
   bool first_visit(std::int32_t cell) {
     const bool first = stamp_[cell] != visit_;
@@ -80,7 +80,7 @@ class SoftNets {
 };
 
 inline SoftNets::Extent SoftNets::extent(const Incidence& net) const {
-  // x and y at once; the other lanes are not looked at.
+  // x and y at once; the other lanes are unused.
   typedef float Four __attribute__((vector_size(16)));
   static_assert(sizeof(Spot) == sizeof(Four) && offsetof(Spot, x) == 0 && offsetof(Spot, y) == sizeof(float));
   const auto at = [&](int k) {

@@ -8,7 +8,7 @@
 namespace placement {
 namespace {
 
-constexpr float kOverhang = 1e-3F;  // of a gcell's side: what a macro may stick out and still count as inside
+constexpr float kOverhang = 1e-3F;  // fraction of a gcell's side by which a macro may protrude from the gcell
 
 // values[i] += factor · amounts[i], for whole lanes.
 inline void add_scaled(float* values, const float* amounts, float factor, int lanes) {
@@ -80,7 +80,7 @@ PricedWindow::Gcell PricedWindow::best(int soft, const SoftBox& box, SoftNets& n
   return cheapest(box);
 }
 
-// Lays the window over the gcells around the macro that it may go to.
+// Lays the window over the reachable gcells around the macro.
 void PricedWindow::lay(const SoftBox& box) {
   const Canvas& canvas = design_->canvas;
   const auto span = [this](int here, int first, int last, int& start, int& count) {
@@ -97,8 +97,8 @@ void PricedWindow::lay(const SoftBox& box) {
   for (int i = 0; i < row_lanes_; ++i) y_[i] = box.clamp_y((static_cast<float>(row_ + i) + 0.5F) * cell_height);
 }
 
-// Wirelength, and those terms of the routes' prices that depend on the column or the row alone. Collects the columns
-// of the sinks it drives and the rows of its drivers for the rest. The sums stay in registers: so many of them.
+// Wirelength, and the terms of the routes' prices that depend on the column or the row alone. Collects the columns of
+// the sinks it drives and the rows of its drivers for the rest. The sums are kept in registers, hence their number.
 template <int kColumns, int kRows>
 void PricedWindow::price_nets_in(int soft, SoftNets& nets, const PriceMaps& maps) {
   std::fill(sinks_in_column_.begin(), sinks_in_column_.end(), 0.0F);
@@ -148,16 +148,16 @@ void PricedWindow::price_nets(int soft, SoftNets& nets, const PriceMaps& maps) {
   (this->*kMethods[lanes_ / Lanes::kCount - 1][row_lanes_ / Lanes::kCount - 1])(soft, nets, maps);
 }
 
-// Routes along the own row to the sinks' columns, and what depends on the row alone.
+// Routes along the own row to the sinks' columns, and the terms that depend on the row alone.
 void PricedWindow::price_rows(const PriceMaps& maps) {
-  // Reaching all sinks from the window's first column, row by row.
+  // Price of reaching all sinks from the window's first column, row by row.
   float beyond = sinks_weight_;
   for (int c = 0; c < maps.columns(); ++c) {
     beyond -= sinks_in_column_[c];
     const float crossing = c < column_ ? sinks_weight_ - beyond : beyond;
     if (crossing != 0) add_scaled(by_row_, maps.horizontal_price_column(c) + row_, crossing, row_lanes_);
   }
-  // Going one column to the right nears the sinks beyond and leaves the others behind.
+  // A step of one column to the right approaches the sinks beyond and moves away from the others.
   float behind = 0;
   for (int c = 0; c < column_; ++c) behind += sinks_in_column_[c];
   for (int c = 0; c < columns_; ++c) {
@@ -177,7 +177,7 @@ void PricedWindow::price_rows(const PriceMaps& maps) {
   }
 }
 
-// Routes along the own column from the drivers' rows, and what depends on the column alone.
+// Routes along the own column from the drivers' rows, and the terms that depend on the column alone.
 void PricedWindow::price_columns(const PriceMaps& maps) {
   float beyond = drivers_weight_;
   for (int r = 0; r < maps.rows(); ++r) {
@@ -200,7 +200,7 @@ void PricedWindow::price_columns(const PriceMaps& maps) {
   }
 }
 
-// Standing in the middle of a gcell, the macro covers the same shares of the gcells around wherever that is.
+// In the middle of any gcell, the macro covers the same shares of the surrounding gcells.
 void PricedWindow::price_density(const SoftBox& box, const PriceMaps& maps, const Softness& softness) {
   const auto width = static_cast<float>(design_->canvas.cell_width());
   const auto height = static_cast<float>(design_->canvas.cell_height());
@@ -213,7 +213,7 @@ void PricedWindow::price_density(const SoftBox& box, const PriceMaps& maps, cons
   };
   const auto reach = [](float cells, int most) { return static_cast<int>(std::min(cells, static_cast<float>(most))); };
   const int reach_x = reach(box.width / width / 2 + 0.5F, PriceMaps::kPad - 1);
-  const int reach_y = reach(box.height / height / 2 + 0.5F, maps.rows());  // further away there is no row
+  const int reach_y = reach(box.height / height / 2 + 0.5F, maps.rows());  // there is no row beyond
   for (int i = -reach_y; i <= reach_y; ++i) {
     for (int j = -reach_x; j <= reach_x; ++j) {
       const float covered = share(box.height, height, i) * share(box.width, width, j);
@@ -222,7 +222,7 @@ void PricedWindow::price_density(const SoftBox& box, const PriceMaps& maps, cons
   }
 }
 
-// The price of `share` more density in the gcell so many rows and columns away from each of the window.
+// Price of `share` more density in the gcell this many rows and columns away from each of the window.
 void PricedWindow::add_density(int row_shift, int column_shift, float share, const PriceMaps& maps,
                                const Softness& softness) {
   const DensityPrice price = maps.density_price(softness);
@@ -245,7 +245,7 @@ void PricedWindow::add_density(int row_shift, int column_shift, float share, con
 }
 
 PricedWindow::Gcell PricedWindow::cheapest(const SoftBox& box) const {
-  alignas(32) float least[kMost];  // in each column
+  alignas(32) float least[kMost];  // minimum in each column
   std::copy(total_[0], total_[0] + lanes_, least);
   for (int r = 1; r < rows_; ++r) {
     for (int c = 0; c < lanes_; c += Lanes::kCount) {

@@ -1,4 +1,4 @@
-// What it would cost to put a soft macro in the middle of each gcell of a window, everything else staying.
+// Cost of moving a soft macro to the middle of each gcell of a window while nothing else moves.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace placement {
 
-// A movable soft macro's rectangle and where its centre may be. µm.
+// A movable soft macro's rectangle and the range of its centre, µm.
 struct SoftBox {
   float width = 0, height = 0;
   float low_x = 0, high_x = 0, low_y = 0, high_y = 0;
@@ -22,7 +22,7 @@ struct SoftBox {
   SoftBox(const Canvas& canvas, double box_width, double box_height);
   float clamp_x(float at) const { return at < low_x ? low_x : at > high_x ? high_x : at; }
   float clamp_y(float at) const { return at < low_y ? low_y : at > high_y ? high_y : at; }
-  // Adds (sign 1) or takes away (−1) its area.
+  // Adds (sign 1) or removes (−1) its area.
   void add_density(const Canvas& canvas, PriceMaps& maps, float sign) const;
 };
 
@@ -31,12 +31,12 @@ class PricedWindow {
   static constexpr int kMost = 32;  // columns and rows
   struct Gcell {
     int column = 0, row = 0;
-    float gain = 0;  // proxy cost saved by going there
+    float gain = 0;  // decrease of the proxy cost by moving there
   };
 
   explicit PricedWindow(std::shared_ptr<const Design> design);
 
-  // From here on windows are of at most so many columns and rows, 1 to kMost.
+  // Limits later windows to this many columns and rows, 1 to kMost.
   void narrow(int most) { most_ = most; }
 
   // Prices every gcell of the window around a soft macro whose own area is not in `maps`; valid until the next call.
@@ -45,7 +45,7 @@ class PricedWindow {
   int first_row() const { return row_; }
   int columns() const { return columns_; }
   int rows() const { return rows_; }
-  // Proxy cost in the window's columns of one of its rows, but for a constant.
+  // Proxy cost in the window's columns of one of its rows, up to a constant.
   const float* prices(int row) const { return total_[row]; }
 
   // The best gcell for a soft macro whose own area is not in `maps`.
@@ -68,10 +68,10 @@ class PricedWindow {
   int most_ = kMost;
   int column_ = 0, row_ = 0, columns_ = 0, rows_ = 0;  // the window
   int lanes_ = 0, row_lanes_ = 0;                      // columns and rows, rounded up to whole lanes
-  alignas(32) float x_[kMost] = {}, y_[kMost] = {};    // µm, the centre in each column and row
+  alignas(32) float x_[kMost] = {}, y_[kMost] = {};    // µm, centre in each column and row
   alignas(32) float by_column_[kMost] = {}, by_row_[kMost] = {};  // proxy cost
   alignas(32) float total_[kMost][kMost] = {};         // proxy cost, [row][column]
-  alignas(32) float turned_[kMost][kMost] = {};        // some of it, [column][row]
+  alignas(32) float turned_[kMost][kMost] = {};        // partial sums, [column][row]
 };
 
 }  // namespace placement

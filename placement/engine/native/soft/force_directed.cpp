@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxBins = 64;      // along an axis
 constexpr float kJitter = 1e-3F;  // µm
-constexpr float kNothing = 1e-6F;  // µm, against dividing by 0
+constexpr float kNothing = 1e-6F;  // µm, prevents division by 0
 
 // A fixed direction per node, spread evenly over the circle.
 std::pair<float, float> direction(int index) {
@@ -18,7 +18,7 @@ std::pair<float, float> direction(int index) {
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 
-// Scale that turns forces into moves: `typical` times the mean force moves its node by `distance`.
+// Scale from forces to moves: `typical` times the mean force moves its node by `distance`.
 float scale_of(const std::vector<float>& forces, float distance, float typical) {
   float total = 0, largest = 0;
   for (const float force : forces) {
@@ -91,7 +91,7 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
     pull_x_[i] = static_cast<float>(pull_x);
     pull_y_[i] = static_cast<float>(pull_y);
   }
-  // Two soft macros that overlap lie in the same bin or in neighbouring ones.
+  // Two overlapping soft macros lie in the same bin or in neighbouring ones.
   bin_width_ = std::max(widest, width / kMaxBins);
   bin_height_ = std::max(tallest, height / kMaxBins);
   bin_columns_ = std::max(1, static_cast<int>(width / bin_width_));
@@ -163,7 +163,7 @@ void ForceDirected::attract(float factor) {
   }
 }
 
-// Adds the pushes of the soft macros [first, last) of the sorted ones: away from their centres, of size 1 (|dx| + |dy|).
+// Adds the pushes of the sorted soft macros [first, last): away from their centres, of size 1 (|dx| + |dy|).
 inline void ForceDirected::push_soft(const Place& place, int first, int last, Push& push) const {
   for (int i = first; i < last; i += Lanes::kCount) {
     const Lanes dx = place.x - Lanes::load(&sorted_.x[i]), dy = place.y - Lanes::load(&sorted_.y[i]);
@@ -177,7 +177,7 @@ inline void ForceDirected::push_soft(const Place& place, int first, int last, Pu
   }
 }
 
-// Bin by bin: what is near on the canvas is near in memory.
+// Goes bin by bin, so that what is near on the canvas is near in memory.
 void ForceDirected::repel(float factor) {
   bin_soft();
   const auto strength = static_cast<float>(schedule_.fixed_strength);
@@ -202,7 +202,7 @@ void ForceDirected::repel(float factor) {
   }
 }
 
-// Moves the nodes along their forces, none by more than the stage's distance on an axis.
+// Moves the nodes along their forces, each by at most the stage's distance on an axis.
 void ForceDirected::move(const ForceStage& stage) {
   const Canvas& canvas = design_->canvas;
   const double per_step = stage.move_distance / stage.steps;
@@ -269,7 +269,7 @@ float NearestFree::distance(int from, int to) const {
   return x * x + y * y;
 }
 
-// Takes over the nearest free cell of the neighbour at (row, column) if it is nearer.
+// Adopts the nearest free cell of the neighbour at (row, column) if it is nearer.
 void NearestFree::offer(int cell, int row, int column) {
   if (row < 0 || row >= kCells || column < 0 || column >= kCells) return;
   const int there = nearest_[row * kCells + column];

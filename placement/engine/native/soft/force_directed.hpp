@@ -24,7 +24,7 @@
 
 namespace placement {
 
-// The direction from anywhere on the canvas to the nearest point that no fixed macro covers.
+// Direction from any point of the canvas to the nearest point that no fixed macro covers.
 
 class NearestFree {
  public:
@@ -32,12 +32,12 @@ class NearestFree {
     float left, right, low, high;  // µm
   };
   struct Direction {
-    float x = 0, y = 0;  // |x| + |y| = 1, or 0 where nothing is in between
+    float x = 0, y = 0;  // |x| + |y| = 1, or 0 where the point is free
   };
 
   explicit NearestFree(const Canvas& canvas);
 
-  // The fixed macros' rectangles. Owns its workspace.
+  // Builds the field for the fixed macros' rectangles. Owns its workspace.
   void build(const std::vector<Rectangle>& fixed);
 
   Direction at(float x, float y) const {
@@ -110,8 +110,8 @@ class ForceDirected : public SoftPlacer {
   float bin_width_ = 1, bin_height_ = 1;
   Boxes soft_, sorted_;
   std::vector<std::int32_t> bin_of_, bin_start_, bin_next_;
-  std::vector<std::int32_t> sorted_index_;  // [S] which movable soft macro is at that place of `sorted_`
-  std::vector<std::pair<float, float>> jitter_;  // [S] µm, gives nodes at one point a direction to leave in
+  std::vector<std::int32_t> sorted_index_;  // [S] movable soft macro at that place of `sorted_`
+  std::vector<std::pair<float, float>> jitter_;  // [S] µm, separates nodes at one point
   struct Centre {
     float x, y;
   };

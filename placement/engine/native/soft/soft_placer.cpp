@@ -24,8 +24,8 @@ bool inside(const KeepOut& off, double x, double y) {
          std::abs(y - off.y) < off.height / 2 - kLengthTolerance;
 }
 
-// Another placer's result, but centres on a blockage come to the nearest of its edges where the soft macro lies in the
-// canvas and its centre on no other blockage; where there is none, they stay.
+// Another placer's result, but a centre on a blockage moves to the nearest of its edges at which the soft macro lies in
+// the canvas and its centre on no other blockage; if there is none, it does not move.
 class OffBlockages final : public SoftPlacer {
  public:
   OffBlockages(std::unique_ptr<SoftPlacer> placer, std::shared_ptr<const Design> design)

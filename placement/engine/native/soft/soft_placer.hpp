@@ -1,4 +1,4 @@
-// What places the soft macros (clusters of standard cells) once the hard macros are placed.
+// Placers of soft macros (clusters of standard cells) around placed hard macros.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 namespace placement {
 
 // Owns its workspace: one instance per thread. The result is a pure function of the hard macros, ports and fixed nodes;
-// where the soft macros were before has no influence.
+// previous positions of soft macros have no influence.
 class SoftPlacer {
  public:
   virtual ~SoftPlacer() = default;
 
-  // x, y [N] µm (centres), orientation [N]: every hard macro, port and fixed node is placed and is left untouched; the
-  // centres of the movable soft macros are written, each with its rectangle inside the canvas (centred on an axis on
-  // which it is larger than the canvas). No centre lies on a blockage that it can leave over one edge.
+  // x, y [N] µm (centres), orientation [N]: every hard macro, port and fixed node is placed and does not move; writes
+  // the centres of the movable soft macros, each with its rectangle inside the canvas (centred on an axis on which it
+  // is larger than the canvas). No centre lies on a blockage that it can leave over one edge.
   virtual void place(double* x, double* y, const std::int8_t* orientation) = 0;
 };
 
-// The names that make_soft_placer knows, the default first.
+// Names accepted by make_soft_placer, the default first.
 const std::vector<std::string>& soft_placer_names();
 
-// Throws std::invalid_argument, naming the choices, where `name` is none of them.
+// Throws std::invalid_argument, which lists the choices, if `name` is unknown.
 std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design);
 
 }  // namespace placement

@@ -5,8 +5,8 @@
 namespace placement {
 namespace {
 
-// Pins of the largest net that becomes a clique; a larger one becomes a star, so that springs grow with the pins and not
-// with their square. The largest net of Ariane's clustered netlist has 21 pins.
+// Pins of the largest net that becomes a clique; a larger one becomes a star, so that the number of springs grows
+// linearly with the pins. The largest net of Ariane's clustered netlist has 21 pins.
 constexpr int kMostClique = 256;
 
 struct Spring {
@@ -22,7 +22,8 @@ std::vector<std::int32_t> starts(const std::vector<Spring>& springs, int count) 
   return start;
 }
 
-// Merges springs with the same ends, and sorts them by their ends. Row by row: one sort of all grows faster than they do.
+// Merges springs with the same ends, and sorts them by their ends. Sorts row by row, because the time of one sort of
+// all grows faster than linearly.
 void merge(std::vector<Spring>& springs, int count) {
   const std::vector<std::int32_t> start = starts(springs, count);
   std::vector<std::int32_t> next = start;

@@ -1,4 +1,4 @@
-// Row area and the legaliser of cells for Python.
+// Python bindings of the row area and the cell legaliser.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -21,7 +21,7 @@ namespace {
 using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Boxes = nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
-// The rows of a floorplan and what covers them.
+// The rows of a floorplan and the areas that cover them.
 struct Floor {
   std::vector<rows::Row> rows;
   std::vector<rows::Box> boxes;

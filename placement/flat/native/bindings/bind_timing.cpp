@@ -1,4 +1,4 @@
-// The timing graph for Python: built once, then delays and analyses for each placement.
+// Python bindings of the timing graph, which is built once and analysed for each placement.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -274,13 +274,13 @@ class TimingGraph {
     Masks plain, inverted;
     Floats edge_time, edge_offset, period;
     Integers tag_of_edge;
-  } columns_;  // what the constraints point at
+  } columns_;  // storage of the constraints' arrays
   Floats slew_at_;
   timing::WireModel model_{};
   std::vector<float> x_, y_;  // [pins]
   timing::Delays delays_;
   std::unique_ptr<timing::Analysis> analysis_;
-  bool is_timed_ = false;  // the analysis is of the present delays
+  bool is_timed_ = false;  // whether the analysis belongs to the current delays
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The module: the sums of the electrostatic placer, the router, rows (bind_rows.cpp), and timing (bind_timing.cpp).
+// The module: sums of the electrostatic placer, router, rows (bind_rows.cpp), and timing (bind_timing.cpp).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -71,7 +71,7 @@ void gather_from(Floats x, Floats y, Floats half_width, Floats half_height, Floa
          mean_x.data(), mean_y.data());
 }
 
-// Of arrays [2, nodes].
+// For arrays [2, nodes].
 void require_like(const Map& first, std::initializer_list<ConstMap> others) {
   for (const ConstMap& other : others) require(other.shape(0) == first.shape(0) && other.shape(1) == first.shape(1));
 }
@@ -134,7 +134,7 @@ nb::dict route_nets(Floats x, Floats y, Integers start, std::int32_t across, std
   return estimate_of(found, router.gcells());
 }
 
-// The length of the tree over pins, µm.
+// Length of the tree over pins, µm.
 double tree_length(Floats x, Floats y) {
   std::vector<route::Point> pins;
   for (std::size_t pin = 0; pin < x.size(); ++pin) pins.push_back({x.data()[pin], y.data()[pin]});

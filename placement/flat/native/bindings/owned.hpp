@@ -1,4 +1,4 @@
-// Arrays for Python that own their values.
+// NumPy arrays that own their values.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@ namespace placement::flat {
 template <class Number>
 using Owned = nanobind::ndarray<nanobind::numpy, Number, nanobind::ndim<1>>;
 
-// A one-dimensional array of the values, without copying them.
+// Moves the values into a one-dimensional array without copying them.
 template <class Number>
 Owned<Number> owned(std::vector<Number> values) {
   auto* kept = new std::vector<Number>(std::move(values));

@@ -10,10 +10,10 @@
 namespace placement::route {
 namespace {
 
-constexpr float kFull = 0.8f;     // of an edge's capacity: from there on a crossing costs more
-constexpr float kSteep = 10.0f;   // lengths that a crossing at double capacity costs
-constexpr float kHistory = 0.5f;  // lengths that a round over capacity adds
-constexpr float kBend = 0.25f;  // of a gcell's width, that a bend's via costs
+constexpr float kFull = 0.8f;     // fraction of an edge's capacity from which on a crossing costs more
+constexpr float kSteep = 10.0f;   // cost of a crossing at double capacity, in edge lengths
+constexpr float kHistory = 0.5f;  // price increase per round over capacity, in edge lengths
+constexpr float kBend = 0.25f;  // cost of a bend's via, as a fraction of a gcell's width
 
 }  // namespace
 
@@ -70,7 +70,7 @@ PathFinder::PathFinder(const Gcells& gcells)
   seen_.assign(states, 0);
 }
 
-// The cost of the straight path between two gcells of one row or column; appends its edges to `path` if there is one.
+// Cost of the straight path between two gcells of one row or column; appends its edges to `path` if not null.
 double PathFinder::walk(Gcell from, Gcell to, Path* path) const {
   double sum = 0;
   const GridSize& size = gcells_.size();
@@ -149,13 +149,13 @@ void PathFinder::maze(Gcell from, Gcell to, std::int32_t margin, Path& path) {
     const auto [estimate, state] = heap_.back();
     heap_.pop_back();
     const std::int32_t direction = state % 2, i = state / 2 / size.up, j = state / 2 % size.up;
-    if (estimate > reached_[state] + still(i, j) + 1e-3f) continue;  // reached more cheaply since
+    if (estimate > reached_[state] + still(i, j) + 1e-3f) continue;  // already reached at a lower cost
     if (i == to.i && j == to.j) {
       end = state;
       break;
     }
     const float here = reached_[state];
-    // came: the step that led here (0 right, 1 left, 2 up, 3 down) plus 4 times the direction before it.
+    // came: the step into this state (0 right, 1 left, 2 up, 3 down) plus 4 times the direction before it.
     const float across = here + (direction == 1 ? bend_ : 0), up = here + (direction == 0 ? bend_ : 0);
     const auto before = static_cast<std::int8_t>(4 * direction);
     if (i < high_i) reach(i + 1, j, 0, across + gcells_.cost(size.right_of(i, j)), before);

@@ -1,8 +1,8 @@
-// The grid of gcells: what may cross between neighbours, what does, and what one more crossing costs. Paths of one two-point
-// connection over it: L and Z shapes, and the cheapest path of any shape in a window.
+// The grid of gcells: capacity and demand between neighbours, and the cost of one more crossing. Paths of a two-point
+// connection on it: L and Z shapes, and the cheapest path of any shape in a window.
 //
-// Axis legend: X gcells across, Y gcells up. Horizontal edges [X-1, Y] join (i, j) and (i+1, j); vertical edges
-// [X, Y-1] join (i, j) and (i, j+1). All edges lie in one array, the horizontal ones first.
+// Axis legend: X gcells across, Y gcells up. Horizontal edges [X-1, Y] join (i, j) and (i+1, j); vertical edges [X,
+// Y-1] join (i, j) and (i, j+1). All edges are stored in one array, the horizontal ones first.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -29,16 +29,16 @@ class Gcells {
   bool over(std::int32_t edge) const { return demand_[edge] > capacity_[edge]; }
   const std::vector<float>& demand() const { return demand_; }
   const std::vector<float>& capacity() const { return capacity_; }
-  // µm between the two gcells of an edge.
+  // Distance in µm between the two gcells of an edge.
   float length(std::int32_t edge) const {
     return static_cast<float>(edge < size_.horizontal_edges() ? size_.gcell_width : size_.gcell_height);
   }
-  // µm: no edge costs less in that direction.
+  // Lower bound in µm of an edge's cost in that direction.
   float least_across() const { return static_cast<float>(size_.gcell_width); }
   float least_up() const { return static_cast<float>(size_.gcell_height); }
 
   void add(std::int32_t edge, float amount);
-  // Raises the price of the edges that hold more than they may (McMurchie, Ebeling: "PathFinder", 1995).
+  // Raises the prices of edges over capacity (McMurchie, Ebeling: "PathFinder", 1995).
   void remember();
   // Demand beyond capacity, and demand, in µm of wire, of horizontal (0) or vertical (1) edges.
   double excess(int direction) const;
@@ -55,7 +55,7 @@ struct Gcell {
   std::int32_t i, j;
 };
 
-// The edges that a connection crosses, from one end to the other.
+// The edges of a connection, from one end to the other.
 using Path = std::vector<std::int32_t>;
 
 class PathFinder {
@@ -66,7 +66,7 @@ class PathFinder {
   void ell(Gcell from, Gcell to, Path& path) const;
   // The cheapest of all L and Z shapes within the box of the two ends.
   void zed(Gcell from, Gcell to, Path& path) const;
-  // The cheapest path within the box of the ends widened by `margin` gcells (A*).
+  // The cheapest path within the box of the ends, enlarged by `margin` gcells (A*).
   void maze(Gcell from, Gcell to, std::int32_t margin, Path& path);
   double cost(const Path& path) const;
 

@@ -7,7 +7,7 @@
 namespace placement::route {
 namespace {
 
-constexpr std::int32_t kMargin = 8;  // gcells beside the ends' box that a detour may use; half as many more in each round
+constexpr std::int32_t kMargin = 8;  // gcells around the ends' box open to a detour; half as many more in each round
 constexpr std::size_t kPause = 256;    // nets or connections between two calls of `pause`
 
 std::int32_t distance(const Gcell& a, const Gcell& b) { return std::abs(a.i - b.i) + std::abs(a.j - b.j); }
@@ -37,7 +37,7 @@ void Router::add_nets(const float* x, const float* y, const std::int32_t* start,
   });
 }
 
-// A connection within one gcell crosses no edge, but its wire takes tracks there.
+// A connection within one gcell crosses no edge, but its wire occupies tracks there.
 void Router::add_edge(const Point& a, const Point& b) {
   const Gcell from = gcell_of(a), to = gcell_of(b);
   if (distance(from, to) == 0) {
@@ -47,7 +47,7 @@ void Router::add_edge(const Point& a, const Point& b) {
   }
 }
 
-// Spreads `across` and `up` µm of wire over the edges on both sides of a gcell.
+// Distributes `across` and `up` µm of wire over the edges on both sides of a gcell.
 void Router::add_local(Gcell at, float across, float up) {
   const GridSize& size = gcells_.size();
   const auto half_across = static_cast<float>(0.5 * across / size.gcell_width);
@@ -84,7 +84,7 @@ Estimate Router::route(std::int32_t rounds) {
   return found;
 }
 
-// Takes up every connection over an edge that is over capacity, and routes it anew; returns how many there were.
+// Reroutes every connection that uses an edge over capacity; returns their number.
 std::int64_t Router::reroute(std::int32_t round) {
   std::int64_t count = 0;
   gcells_.remember();

@@ -1,5 +1,5 @@
 // A global router: trees over the pins, their edges over the gcells, rip-up and reroute with prices that grow where
-// demand stays above capacity. Axis legend: E nets, L net-pin incidences, X gcells across, Y gcells up.
+// demand exceeds capacity. Axis legend: E nets, L net-pin incidences, X gcells across, Y gcells up.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,21 +12,21 @@ namespace placement::route {
 
 struct Estimate {
   double tree_length = 0;      // µm, of all trees
-  double routed_length = 0;    // µm, with the detours
+  double routed_length = 0;    // µm, including detours
   double excess[2] = {0, 0};   // µm of wire above capacity, horizontal and vertical
   double demand[2] = {0, 0};   // µm of wire
-  std::int32_t rounds = 0;     // of rip-up and reroute
+  std::int32_t rounds = 0;     // rounds of rip-up and reroute
 };
 
 class Router {
  public:
-  // `pause` is called every few hundred nets or connections; what it throws ends the work.
+  // `pause` is called every few hundred nets or connections; an exception from it ends the work.
   Router(const GridSize& size, std::vector<float> capacity, std::function<void()> pause)
       : gcells_(size, std::move(capacity)), finder_(gcells_), pause_(std::move(pause)) {}
 
   // Adds the nets' trees; pins [L] in µm from the grid's corner, net e from start[e] to start[e+1].
   void add_nets(const float* x, const float* y, const std::int32_t* start, std::int64_t nets);
-  // Routes with up to `rounds` of rip-up and reroute.
+  // Routes with at most `rounds` of rip-up and reroute.
   Estimate route(std::int32_t rounds);
   const Gcells& gcells() const { return gcells_; }
 

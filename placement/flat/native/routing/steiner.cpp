@@ -11,7 +11,7 @@ float span(const Point& a, const Point& b) { return std::abs(a.x - b.x) + std::a
 
 float middle(float a, float b, float c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
-constexpr std::size_t kMostPrim = 4096;  // pins, to which Prim's quadratic time stays below 0.1 s
+constexpr std::size_t kMostPrim = 4096;  // maximum number of pins, for which Prim's quadratic time is below 0.1 s
 
 void replace(std::vector<std::int32_t>& list, std::int32_t from, std::int32_t to) { *std::find(list.begin(), list.end(), from) = to; }
 
@@ -48,8 +48,9 @@ void TreeBuilder::forget_neighbours() {
   for (auto& list : neighbours_) list.clear();
 }
 
-// Up and down through strips, for nets of very many pins (Few: "The shortest path and the shortest road through n
-// points", Mathematika 1955), in n log n. Strips of sqrt(3 A / n) make the chain shortest in the Manhattan metric.
+// A chain up and down through strips, for nets of very many pins (Few: "The shortest path and the shortest road through
+// n points", Mathematika 1955), in n log n. Strips of width sqrt(3 A / n) minimise the length of the chain in the
+// Manhattan metric.
 void TreeBuilder::chain_of_strips() {
   forget_neighbours();
   auto& nodes = tree_.nodes;  // sorted by x
@@ -80,7 +81,7 @@ void TreeBuilder::spanning_tree() {
   distance_.assign(count, std::numeric_limits<float>::max());
   parent_.assign(count, 0);
   std::int32_t last = 0;
-  distance_[0] = -1;  // joined
+  distance_[0] = -1;  // in the tree
   for (std::int32_t joined = 1; joined < count; ++joined) {
     std::int32_t next = -1;
     for (std::int32_t node = 0; node < count; ++node) {
@@ -114,7 +115,7 @@ void TreeBuilder::add_steiner_points() {
   }
 }
 
-// Joins the two edges of `node` that share the longest stretch at a new node; false where none share any.
+// Merges the two edges of `node` with the longest common stretch at a new node; returns false if none have one.
 bool TreeBuilder::improve(std::int32_t node) {
   const Point at = tree_.nodes[node];
   const auto& list = neighbours_[node];
@@ -135,7 +136,7 @@ bool TreeBuilder::improve(std::int32_t node) {
     }
   }
   if (first < 0) return false;
-  for (const std::int32_t end : {first, second}) {  // a joint on an end is that end
+  for (const std::int32_t end : {first, second}) {  // a joint on an end coincides with it
     const std::int32_t other = end == first ? second : first;
     if (joint.x == tree_.nodes[end].x && joint.y == tree_.nodes[end].y) {
       replace(neighbours_[other], node, end);

@@ -1,4 +1,4 @@
-// Rectilinear trees for one net: a spanning tree, then Steiner points where two of a node's edges share a stretch.
+// Rectilinear trees for one net: a spanning tree, then Steiner points where two edges of a node have a common stretch.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -19,10 +19,10 @@ struct Tree {
   double length() const;
 };
 
-// Builds trees; keeps its scratch from net to net.
+// Builds trees; reuses its workspace for all nets.
 class TreeBuilder {
  public:
-  // A tree that joins `count` pins. Equal pins count once.
+  // Returns a tree that connects `count` pins. Equal pins count once.
   const Tree& build(const Point* pins, std::int64_t count);
 
  private:

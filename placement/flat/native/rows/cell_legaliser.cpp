@@ -8,17 +8,17 @@
 namespace placement::flat::rows {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // µm, of equal coordinates; and sites, of a whole number of them
+constexpr double kTolerance = 1e-4;  // tolerance in µm for equal coordinates, and in sites for whole numbers of them
 constexpr double kFar = std::numeric_limits<double>::infinity();
 
-// Cells of a run that touch each other; sites from the run's first.
+// Adjacent cells of a run; positions in sites from the run's first.
 struct Cluster {
-  double cells;   // their number
-  double target;  // sum of the sites at which the cluster would have to begin for each cell to be where it was
+  double cells;   // number of cells
+  double target;  // sum over the cells of the cluster's first site that would leave the cell at its original position
   std::int32_t begin, sites;
 };
 
-// A run, and the cells in it from left to right.
+// A run and its cells from left to right.
 struct Segment {
   Run run;
   double x;  // of its first site, µm
@@ -68,8 +68,8 @@ class Legaliser {
   }
   double end_of(const Segment& segment) const { return segment.x + row_of(segment.run).site * segment.run.sites; }
 
-  // Visits levels from the nearest to `y` outwards; `visit` gets one and its distance, and returns the distance from
-  // which on no level is of interest.
+  // Visits levels in order of their distance from `y`; `visit` receives a level and its distance, and returns the
+  // distance beyond which no level matters.
   template <class Visit>
   void for_levels(double y, Visit&& visit) const {
     auto up = levels_.from(y), down = up - 1;
@@ -82,8 +82,8 @@ class Legaliser {
     }
   }
 
-  // The site, from the segment's first, on which Abacus would put a cell appended to the segment; -1: it is full.
-  // `joins` clusters at the end become one, `cluster`.
+  // The site, from the segment's first, at which Abacus would put a cell appended to the segment; -1: it is full. The
+  // last `joins` clusters merge into `cluster`.
   std::int32_t appended(const Segment& segment, double x, std::int32_t sites, Cluster* cluster, std::size_t* joins) const {
     const std::int32_t all = segment.run.sites;
     if (segment.used + sites > all) return -1;
@@ -103,7 +103,7 @@ class Legaliser {
     return now.begin + now.sites - sites;
   }
 
-  // A cell of one row at the end of the segment where it is displaced least.
+  // Puts a single-row cell at the end of the segment with the least displacement.
   void place_in_row(std::int32_t index) {
     const Cell& cell = cells_[static_cast<std::size_t>(index)];
     double best = kFar;
@@ -139,7 +139,7 @@ class Legaliser {
     chosen->used += sites;
   }
 
-  // A cell of several rows on the nearest sites that are free in all of them.
+  // Puts a multi-row cell on the nearest sites that are free in all its rows.
   void place_tall(std::int32_t index) {
     const Cell& cell = cells_[static_cast<std::size_t>(index)];
     const auto count = rows_needed(cell);
@@ -168,7 +168,8 @@ class Legaliser {
     places_[static_cast<std::size_t>(index)] = found;
   }
 
-  // The parts of a segment, µm from low to high, above which the next levels, `count` with its own, are free, too.
+  // The parts of a segment, in µm from low to high, above which the other levels are free, too; `count` includes its
+  // own.
   std::vector<std::pair<double, double>> free_above(const Segment& segment, std::int32_t level, std::int32_t count) const {
     std::vector<std::pair<double, double>> free{{segment.x, end_of(segment)}}, next;
     double top = row_of(segment.run).y + row_of(segment.run).height;
@@ -187,7 +188,7 @@ class Legaliser {
     return free;
   }
 
-  // Takes the sites from `low` to `high`, µm, off a level's segments.
+  // Removes the sites from `low` to `high`, µm, from a level's segments.
   void take(Level& level, double low, double high) {
     for (std::size_t i = 0; i < level.size(); ++i) {
       const Segment segment = level[i];
@@ -202,11 +203,11 @@ class Legaliser {
       for (const Run& rest : {after, before}) {
         if (rest.sites > 0) level.insert(level.begin() + static_cast<std::ptrdiff_t>(i), {rest, row.x + row.site * rest.first, 0, {}, {}});
       }
-      if (before.sites <= 0 && after.sites <= 0) --i;  // the next one has moved here
+      if (before.sites <= 0 && after.sites <= 0) --i;  // the next segment has moved to this index
     }
   }
 
-  // The places of a segment's cells.
+  // Writes the positions of a segment's cells.
   void write(const Segment& segment) {
     const Row& row = row_of(segment.run);
     std::size_t next = 0;

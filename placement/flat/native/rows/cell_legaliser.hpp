@@ -1,7 +1,7 @@
-// Cells from a global placement to sites of rows, without overlap, each near to where it was.
+// Legalisation of cells: from a global placement to sites of rows, without overlap, close to their positions.
 //
-// Cells of one row's height by Abacus (Spindler, Schlichtmann, Johannes, ISPD 2008), which moves the cells of a run
-// together so that their displacement is least; before them, cells of several rows one by one on the nearest free sites.
+// Single-row cells follow Abacus (Spindler, Schlichtmann, Johannes, ISPD 2008), which moves the cells of a run together
+// so that their displacement is least; before them, multi-row cells are put one by one on the nearest free sites.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,13 +16,13 @@ struct Cell {
   double width, height;
 };
 
-// Where a cell is: the row of its lower edge, and its lower left corner; row -1: no free sites hold it.
+// Position of a cell: the row of its lower edge, and its lower left corner; row -1: no free sites.
 struct Place {
   std::int32_t row = -1;
   double x = 0, y = 0;
 };
 
-// Raises nothing; every cell that has a place in `result` lies in `runs` and overlaps no other.
+// Throws nothing; every cell placed in the result lies in `runs` and overlaps no other.
 std::vector<Place> legalise(const std::vector<Row>& rows, const Levels& levels, const std::vector<Run>& runs,
                             const std::vector<Cell>& cells);
 

@@ -8,7 +8,7 @@
 namespace placement::flat::rows {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // µm, of equal coordinates; and sites, of a box's edge on a site's
+constexpr double kTolerance = 1e-4;  // tolerance in µm for equal coordinates, and in sites for a box's edge on a site's
 
 // Disjoint sets of runs.
 class Sets {
@@ -74,7 +74,7 @@ std::vector<Run> free_runs(const std::vector<Row>& rows, const Levels& levels, c
   for (const auto row : levels.order()) ++begin[static_cast<std::size_t>(levels.of(row)) + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   using Interval = std::pair<std::int32_t, std::int32_t>;
-  std::vector<std::vector<Interval>> taken(rows.size());  // sites from first to second, exclusive
+  std::vector<std::vector<Interval>> taken(rows.size());  // intervals [first, second) of sites
   for (const Box& box : boxes) {
     for (auto level = levels.from(box.y_low - tallest); level < levels.count() && levels.y(level) < box.y_high - kTolerance; ++level) {
       for (auto k = begin[static_cast<std::size_t>(level)]; k < begin[static_cast<std::size_t>(level) + 1]; ++k) {
@@ -105,7 +105,7 @@ std::vector<Run> free_runs(const std::vector<Row>& rows, const Levels& levels, c
 
 std::vector<std::int32_t> pieces(const std::vector<Row>& rows, const Levels& levels, const std::vector<Run>& runs) {
   Sets sets(runs.size());
-  std::vector<std::size_t> begin(static_cast<std::size_t>(levels.count()) + 1, 0);  // of each level's runs
+  std::vector<std::size_t> begin(static_cast<std::size_t>(levels.count()) + 1, 0);  // first run of each level
   for (const Run& run : runs) ++begin[static_cast<std::size_t>(levels.of(run.row)) + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   for (std::size_t i = 0; i < runs.size(); ++i) {

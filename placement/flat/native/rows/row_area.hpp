@@ -1,4 +1,4 @@
-// The sites of rows that boxes leave free: runs of adjacent sites, and the connected pieces that runs make up.
+// Sites of rows that boxes leave free: runs of adjacent sites, and the connected pieces that they form.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ struct Run {
   std::int32_t row, first, sites;
 };
 
-// Rows whose lower edges lie at the same y, from the lowest level up.
+// Groups of rows with the same lower edge, from the lowest level up.
 class Levels {
  public:
   explicit Levels(const std::vector<Row>& rows);
@@ -31,9 +31,9 @@ class Levels {
   double y(std::int32_t level) const { return y_[static_cast<std::size_t>(level)]; }
   // The level of a row.
   std::int32_t of(std::int32_t row) const { return of_[static_cast<std::size_t>(row)]; }
-  // The level whose lower edges lie at `y`, -1: none.
+  // The level whose lower edges lie at `y`; -1: none.
   std::int32_t at(double y) const;
-  // The first level that is not below `y`; `count` if all are.
+  // The first level that is not below `y`; `count` if there is none.
   std::int32_t from(double y) const;
   // Rows by level, and from left to right within one.
   const std::vector<std::int32_t>& order() const { return order_; }
@@ -43,11 +43,11 @@ class Levels {
   std::vector<std::int32_t> of_, order_;
 };
 
-// A site that a box covers in part is not free. Runs come in the order of `levels`.
+// A partially covered site is not free. Runs are in the order of `levels`.
 std::vector<Run> free_runs(const std::vector<Row>& rows, const Levels& levels, const std::vector<Box>& boxes);
 
-// The piece of each run, numbered from 0. Runs are connected where they touch in one row or row after row of a level,
-// and where they overlap in x in rows that touch.
+// The piece of each run, numbered from 0. Runs are connected if they touch in one row or in consecutive rows of a
+// level, or overlap in x in rows that touch.
 std::vector<std::int32_t> pieces(const std::vector<Row>& rows, const Levels& levels, const std::vector<Run>& runs);
 
 }  // namespace placement::flat::rows

@@ -6,7 +6,7 @@
 namespace placement::flat {
 namespace {
 
-// The bins that an interval meets, and how much of each it covers.
+// The bins that an interval meets, and the covered fraction of each.
 struct Span {
   std::int64_t first, last;  // inclusive
   float low, high;
@@ -24,7 +24,7 @@ struct Span {
   }
 };
 
-// Four bins beside each other. Most rectangles are smaller.
+// Four adjacent bins. Most rectangles are smaller.
 using Four = float __attribute__((vector_size(16)));
 
 inline Four loaded(const float* from) {
@@ -33,7 +33,7 @@ inline Four loaded(const float* from) {
   return four;
 }
 
-// How much of each of the bins from `first` on an interval covers.
+// Covered fraction of each of the bins from `first` on.
 inline Four covered(const Span& span, std::int64_t first) {
   const Four bin = static_cast<float>(first) + Four{0, 1, 2, 3};
   const Four low = bin > span.low ? bin : Four{} + span.low, end = bin + 1.0f;
@@ -41,15 +41,15 @@ inline Four covered(const Span& span, std::int64_t first) {
   return share > 0.0f ? share : Four{};
 }
 
-// Calls work(bin, area) for each four bins above each other that a rectangle may meet: the first one's index in a map,
-// and the area that the rectangle has in each.
+// Calls work(bin, area) for each four vertically adjacent bins that a rectangle may meet: the first one's index in a
+// map, and the rectangle's area in each.
 template <class Work>
 inline void for_bins(const Span& across, const Span& up, const Bins& bins, Work&& work) {
   if (across.empty() || up.empty()) return;
-  // Nearly every rectangle meets two or three columns; a loop over three is predicted.
+  // Nearly every rectangle meets two or three columns; a loop over three is well predicted.
   const std::int64_t left = std::min(across.first, bins.across - 3), right = std::max(across.last, left + 2);
   for (std::int64_t row = up.first; row <= up.last; row += 4) {
-    // The last four rows of the grid may have been met before in part.
+    // The last four rows of the grid may overlap those visited before.
     const std::int64_t first = std::min(row, bins.up - 4);
     Four each = covered(up, first);
     if (row > up.first && first < row) {

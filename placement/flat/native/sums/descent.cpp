@@ -6,7 +6,7 @@
 namespace placement::flat {
 namespace {
 
-// The sum of term(n) for n < count, in eight parts, so that the loop vectorises.
+// Sum of term(n) for n < count, in eight partial sums, so that the loop vectorises.
 template <class Term>
 double sum_of(std::int64_t count, Term&& term) {
   double part[8] = {};

@@ -1,12 +1,12 @@
-// The inner sums of the electrostatic placer.
+// Inner loops of the electrostatic placer.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace placement::flat {
 
-// Rectangles on a grid of bins: their area per bin, and the mean of maps under them.
-// Axis legend: N rectangles, X bins across, Y bins up. Lengths are in bins.
+// Rectangles on a grid of bins: their area per bin, and the mean of maps under them. Axis legend: N rectangles, X bins
+// across, Y bins up. Lengths are in bins.
 
 struct Rectangles {
   std::int64_t count;          // N
@@ -16,13 +16,13 @@ struct Rectangles {
   const float* half_height;    // [N]
 };
 
-// At least three across and four up.
+// At least three bins across and four up.
 struct Bins {
   std::int64_t across, up;
 };
 
-// map [X, Y] += charge [N] per rectangle, spread over the bins in proportion to the area it has in each. What lies
-// outside of the grid is left out.
+// map [X, Y] += charge [N] per rectangle, distributed over the bins in proportion to its area in each. Area outside the
+// grid is ignored.
 void spread(const Rectangles& rectangles, const float* charge, const Bins& bins, float* map);
 
 // mean_x, mean_y [N]: the maps' [X, Y] means under each rectangle, times its charge.
@@ -33,7 +33,7 @@ void gather(const Rectangles& rectangles, const float* charge, const Bins& bins,
 // designs", 2011), for all nets at once. Axis legend: N nodes, E nets, L net-pin incidences.
 class Wirelength {
  public:
-  // net_start [E+1]; pin_node [L], of [0, N], where N is the origin: a fixed pin's offset is its position. pin_x, pin_y
+  // net_start [E+1]; pin_node [L], in [0, N], where N is the origin: a fixed pin's offset is its position. pin_x, pin_y
   // [L], offsets, µm; net_weight [E].
   Wirelength(std::int64_t nodes, std::int64_t nets, const std::int32_t* net_start, const std::int32_t* pin_node,
              const float* pin_x, const float* pin_y, const float* net_weight);
@@ -47,7 +47,7 @@ class Wirelength {
  private:
   double along(int axis, const float* at, float per_gamma, float* gradient) const;
 
-  // Nets of one size lie side by side, the first pins of all lanes before the second ones.
+  // Nets of one size, interleaved: the first pins of all lanes precede the second ones.
   struct NetBlock {
     std::int64_t pins, lanes;
   };
@@ -57,7 +57,7 @@ class Wirelength {
   std::vector<float> offset_[2], weight_;
 };
 
-// Nesterov's method, coordinate by coordinate: arrays of `count` numbers.
+// Nesterov's method per coordinate, on arrays of `count` numbers.
 
 struct Iterate {
   const float *major, *reference;
@@ -67,8 +67,8 @@ struct NewIterate {
   float *major, *reference;
 };
 
-// One step of length `step` down a gradient at `from.reference`, with `carry` of it as momentum; coordinates are kept
-// in [low, high]. Returns the product of the gradient and the move of `major`.
+// One step of length `step` against the gradient at `from.reference`, with `carry` of it as momentum; coordinates are
+// clamped to [low, high]. Returns the product of the gradient and the move of `major`.
 double nesterov_step(std::int64_t count, const Iterate& from, const float* gradient, const float* low,
                      const float* high, float step, float carry, const NewIterate& to);
 
@@ -76,7 +76,7 @@ double nesterov_step(std::int64_t count, const Iterate& from, const float* gradi
 void preconditioned(std::int64_t count, const float* wirelength, const float* density, const float* pins,
                     const float* area, float weight, float* gradient);
 
-// The Euclidean one.
+// Euclidean distance.
 double distance(std::int64_t count, const float* a, const float* b);
 
 }  // namespace placement::flat

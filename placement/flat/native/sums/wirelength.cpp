@@ -7,7 +7,7 @@
 namespace placement::flat {
 namespace {
 
-constexpr std::int64_t kLanes = 8;  // nets of one size that are worked on together
+constexpr std::int64_t kLanes = 8;  // nets of one size that are processed together
 using Floats = float __attribute__((vector_size(4 * kLanes)));
 using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
 
@@ -45,7 +45,7 @@ inline V exp_negative(V v) {
   return p * power;
 }
 
-// Scratch for the pins of one block along one axis.
+// Workspace for the pins of one block along one axis.
 template <class V>
 struct Block {
   std::vector<V> at, up, down;

@@ -10,7 +10,7 @@ namespace placement::flat::timing {
 namespace {
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
-constexpr int kMostRounds = 10;  // of latches that lend time to each other
+constexpr int kMostRounds = 10;  // rounds of time borrowing between latches
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -95,7 +95,7 @@ bool Analysis::arrive(std::int32_t tag, std::int32_t pin) {
       latest[falls] = time;
       start[falls] = times.start[at(from)];
     };
-    if (!graph_.is_register_clock[at(pin)]) {  // only clocks launch there
+    if (!graph_.is_register_clock[at(pin)]) {  // only clocks launch at register clock pins
       if (driver >= 0) reach(2 * static_cast<std::int64_t>(driver) + falls, delays_.wire[at(pin)]);
       for (std::int32_t edge = graph_.edge_start[at(vertex)]; edge < graph_.edge_start[at(vertex + 1)]; ++edge) {
         if (graph_.edges[at(edge)].from >= 0) reach(graph_.edges[at(edge)].from, delays_.edge[at(edge)]);
@@ -112,13 +112,14 @@ bool Analysis::arrive(std::int32_t tag, std::int32_t pin) {
   return has_changed;
 }
 
-// When data of a tag must be at a pin, by the clock edge that captures it.
+// Capture times of a tag's data at a pin, by capturing clock edge.
 const float* Analysis::captures(std::int32_t tag, std::int32_t pin) const {
   const std::int64_t row = static_cast<std::int64_t>(tag) * constraints_.groups + constraints_.group[pin];
   return constraints_.capture + row * constraints_.edges;
 }
 
-// Visits the clock edges (numbers, capture times) against which data of a tag is checked: those that close a latch.
+// Visits the clock edges (numbers, capture times) against which data of a tag is checked; for a latch, the closing
+// edges.
 template <typename Visit>
 void Analysis::each_capture(const Check& check, std::int32_t tag, Visit visit) const {
   const float* const capture = captures(tag, check.data);
@@ -130,13 +131,13 @@ void Analysis::each_capture(const Check& check, std::int32_t tag, Visit visit) c
   }
 }
 
-// How long a latch is open before the edge that closes it.
+// Time that a latch is open before its closing edge.
 float Analysis::open_time(std::int32_t edge) const {
   const float width = constraints_.edge_time[edge] - constraints_.edge_time[edge ^ 1];
   return width > 0 ? width : width + constraints_.period[edge / 2];
 }
 
-// What latches lend to the paths behind them, into `borrowed`; whether any grew.
+// Updates `borrowed`, the time that latches lend to the paths behind them; returns whether any grew.
 bool Analysis::borrow() {
   std::vector<std::int8_t> grew(at(constraints_.tags), 0);
   for (const Passage& passage : graph_.passages) {
@@ -177,7 +178,7 @@ void Analysis::end(std::int32_t tag, std::int32_t vertex, float limit, float fou
   if (found < worst.slack) worst = {vertex, tag, times_[at(tag)].start[at(vertex)], found};
 }
 
-// The limits of the data of a tag at a pin, from the clocks that capture it.
+// The limits of a tag's data at a pin, from the clocks that capture it.
 void Analysis::check(std::int32_t tag, std::int32_t pin) {
   for (std::int32_t place = check_start_[at(pin)]; place < check_start_[at(pin + 1)]; ++place) {
     const Check& check = graph_.checks[at(check_[at(place)])];

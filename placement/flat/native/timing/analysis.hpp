@@ -1,7 +1,8 @@
 // Arrival and required times by launching tag, and the slack of every pin.
 //
-// A tag is what paths have in common: the clock edge that launches them, and the exceptions that their startpoints match.
-// Times are ps from the clock's zero; a capture time has latency, uncertainty and exceptions in it already.
+// A tag combines the properties that paths share: the clock edge that launches them, and the exceptions that match
+// their startpoints. Times are in ps from the clock's zero; a capture time includes latency, uncertainty and
+// exceptions.
 #pragma once
 
 #include <cstdint>
@@ -13,54 +14,54 @@
 
 namespace placement::flat::timing {
 
-// What begins a path: vertex, tag, ps.
+// The start of a path: vertex, tag, ps.
 struct Launch {
   std::int32_t vertex, tag;
   float time;
 };
 
-// A port at which paths end: `edge` is the clock edge (2 × clock + falling) that captures, `delay` ps before it.
+// A port at which paths end: `edge` is the capturing clock edge (2 × clock + falling), `delay` ps before it.
 struct PortCheck {
   std::int32_t pin, edge;
   float delay[2];
 };
 
 struct Constraints {
-  std::int32_t tags, groups, edges;  // groups of endpoints; edges are twice as many as clocks
+  std::int32_t tags, groups, edges;  // groups of endpoints; twice as many edges as clocks
   std::vector<Launch> launches;
   std::vector<PortCheck> ports;
   const float* capture;         // [tags, groups, edges]; infinite: no such check
   const std::int32_t* group;    // [pins], of endpoints
-  const std::uint32_t* plain;   // [pins], clocks that reach them (`Graph::spread_clocks`)
+  const std::uint32_t* plain;   // [pins], mask of the clocks that reach them (`Graph::spread_clocks`)
   const std::uint32_t* inverted;
   const float* edge_time;       // [edges], in the first period
-  const float* edge_offset;     // [edges], from there to when registers are captured: latency less uncertainty
+  const float* edge_offset;     // [edges], from edge_time to the capture at registers: latency less uncertainty
   const float* period;          // [edges / 2]
-  const std::int32_t* tag_of_edge;  // [edges], the tag of what it launches without exceptions; -1: none
+  const std::int32_t* tag_of_edge;  // [edges], tag of its launches without exceptions; -1: none
 };
 
 struct Endpoint {
-  std::int32_t pin, tag, start;  // the vertex at which the worst path to the pin ends, its tag, its startpoint's vertex
+  std::int32_t pin, tag, start;  // vertex of the pin at which the worst path ends, its tag, its startpoint's vertex
   float slack;
 };
 
 class Analysis {
  public:
-  // `library`, `netlist`, `graph`, `delays` and what `constraints` points at must outlive it.
+  // `library`, `netlist`, `graph`, `delays` and the arrays of `constraints` must outlive it.
   Analysis(const Library& library, const Netlist& netlist, const Graph& graph, const Delays& delays, Constraints constraints);
 
-  // Times everything with the present delays.
+  // Recomputes all times with the current delays.
   void run();
 
-  // The times of one pin from those before it (arrival) or behind it (required and slack), and whether they changed.
-  // `list_ends` comes last.
+  // Compute the times of one pin from those before it (arrival) or behind it (required and slack), and return whether
+  // they changed. `list_ends` comes last.
   bool arrive(std::int32_t pin);
   bool require(std::int32_t pin);
   void list_ends();
 
   std::vector<float> slack;         // [pins], of the worst path through each; infinite: none
-  std::vector<Endpoint> endpoints;  // those with a path, in the order of their pins
-  bool has_settled = true;          // false where the time that latches borrow still grew
+  std::vector<Endpoint> endpoints;  // those with a path, sorted by pin
+  bool has_settled = true;          // false if the time that latches borrow was still growing
 
   // The vertices of the worst path to an endpoint, from its startpoint.
   std::vector<std::int32_t> path(const Endpoint& end) const;
@@ -68,7 +69,7 @@ class Analysis {
 
  private:
   struct Times {
-    std::vector<float> arrival, required, borrowed;  // [vertices]; `borrowed` is empty where no latch lends
+    std::vector<float> arrival, required, borrowed;  // [vertices]; `borrowed` is empty if no latch lends
     std::vector<std::int32_t> start;                 // [vertices]
   };
 
@@ -85,7 +86,7 @@ class Analysis {
   const Netlist& netlist_;
   const Graph& graph_;
   const Delays& delays_;
-  Constraints constraints_;      // launches and ports in the order of their pins
+  Constraints constraints_;      // launches and ports sorted by pin
   std::vector<std::int8_t> has_launch_, is_end_;     // [pins]
   std::vector<std::int32_t> check_start_, check_;    // checks of pin p: check_[check_start_[p]] to check_[check_start_[p+1]]
   std::vector<Times> times_;

@@ -12,7 +12,7 @@ constexpr std::size_t kShown = 10;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// The edges of an arc as pairs (falling source, falling target).
+// Appends the edges of an arc as pairs (falling source, falling target).
 void each_edge(std::int8_t kind, std::int8_t sense, std::vector<std::pair<int, int>>& into) {
   into.clear();
   for (int from = 0; from < 2; ++from) {
@@ -61,7 +61,7 @@ void Graph::find_drivers(const Library& library, const Netlist& netlist) {
 }
 
 void Graph::add_arcs(const Library& library, const Netlist& netlist) {
-  // The pins of each instance, by counting.
+  // The pins of each instance, by counting sort.
   std::vector<std::int32_t> start(at(netlist.instances + 1), 0), members(at(netlist.pins));
   for (std::int64_t pin = 0; pin < netlist.pins; ++pin) {
     if (netlist.instance[pin] >= 0) ++start[at(netlist.instance[pin] + 1)];
@@ -127,11 +127,11 @@ void Graph::add_arcs(const Library& library, const Netlist& netlist) {
   for (const Found& one : found) edges[at(place[at(one.to)]++)] = one.edge;
 }
 
-// Depth first against the edges; pins leave the stack behind all that they depend on.
+// Depth-first search against the edges; a pin leaves the stack after all that it depends on.
 void Graph::sort() {
   const std::int64_t count = pins();
   std::vector<std::int8_t> state(at(count), 0);  // 1: on the stack, 2: done
-  std::vector<std::pair<std::int32_t, std::int32_t>> stack;  // pin, next of its edges
+  std::vector<std::pair<std::int32_t, std::int32_t>> stack;  // pin, index of its next edge
   order.reserve(at(count));
   for (std::int64_t root = 0; root < count; ++root) {
     if (state[at(root)] != 0) continue;
@@ -142,7 +142,7 @@ void Graph::sort() {
       std::int32_t below = -1;
       Edge* edge = nullptr;
       if (driver[at(pin)] >= 0) {
-        // A wire is its pin's only way in: `next` counts it.
+        // A wire is its pin's only fan-in: `next` counts it.
         if (next == edge_start[at(2 * pin)]) below = driver[at(pin)];
         next = edge_start[at(2 * pin)] + 1;
       } else {

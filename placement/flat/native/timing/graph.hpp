@@ -1,7 +1,7 @@
 // The timing graph of a netlist: pins with a rising and a falling vertex each, arcs within cells, wires between them.
 //
-// Pins are the connections of nets, net by net. Vertex 2p is pin p rising, 2p+1 falling. An arc that a loop needs is cut
-// where a depth-first search comes back to a pin that it is still below.
+// Pins are the connections of nets, net by net. Vertex 2p is pin p rising, 2p+1 falling. A loop is cut at the arc by
+// which a depth-first search returns to a pin on its stack.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace placement::flat::timing {
 
 struct Netlist {
   std::int64_t instances, pins, nets;
-  const std::int32_t* cell;         // [instances], the library's cell; -1: unknown, its pins begin and end nothing
+  const std::int32_t* cell;         // [instances], the library's cell; -1: unknown, no paths begin or end at its pins
   const std::int32_t* instance;     // [pins]; -1: a port
   const std::int32_t* library_pin;  // [pins]; -1: a port or unknown
-  const std::int8_t* port;          // [pins]; of a port 1 if it drives its net (an input), 2 if it is driven; else 0
+  const std::int8_t* port;          // [pins]; 1: a port that drives its net (an input), 2: a driven port, 0: no port
   const std::int32_t* net_start;    // [nets + 1]
 };
 
@@ -26,17 +26,17 @@ struct Edge {
   std::int32_t delay_table, slew_table;
 };
 
-// A limit of a register's data against its clock: the tables for rising and falling data (-1: none).
+// A check of a register's data against its clock: the tables for rising and falling data (-1: none).
 struct Check {
   std::int32_t data, clock;  // pins
-  std::int8_t is_falling;    // the clock's edge that captures
+  std::int8_t is_falling;    // the capturing clock edge
   std::int8_t is_latch;
   std::int32_t tables[2];
 };
 
-// A latch's data that passes through while it is open.
+// Transparency of a latch: its data passes through while it is open.
 struct Passage {
-  std::int32_t check;     // of the data pin
+  std::int32_t check;     // check of the data pin
   std::int32_t from, to;  // vertices
   std::int32_t delay_table;
 };
@@ -50,26 +50,26 @@ class Graph {
   std::vector<std::int32_t> net;     // [pins]
   std::vector<std::int32_t> driver;  // [pins], the pin that drives this one through a wire; -1: none, or it drives
   std::vector<std::int32_t> net_driver;  // [nets]; -1: none
-  std::vector<std::int32_t> order;       // all pins, each behind those that it depends on
-  std::vector<std::int32_t> rank;        // [pins], their places in `order`
+  std::vector<std::int32_t> order;       // all pins in topological order
+  std::vector<std::int32_t> rank;        // [pins], index in `order`
   // Edges into vertex v: edge_start[v] to edge_start[v+1].
   std::vector<std::int32_t> edge_start;
   std::vector<Edge> edges;
-  // Edges out of vertex v: out_start[v] to out_start[v+1] of `out`, without those that are cut.
+  // Edges out of vertex v: out_start[v] to out_start[v+1] of `out`, without the cut ones.
   struct Out {
-    std::int32_t to, edge;  // vertex, place in `edges`
+    std::int32_t to, edge;  // vertex, index in `edges`
   };
   std::vector<std::int32_t> out_start;
   std::vector<Out> out;
   std::vector<Check> checks;
   std::vector<Passage> passages;
-  std::vector<std::int8_t> is_register_clock;  // [pins], edges of the clock begin there
+  std::vector<std::int8_t> is_register_clock;  // [pins], whether edges of the clock begin there
 
   std::int64_t cut_edges = 0;
   std::vector<std::int32_t> cut_pins;  // the first ten pins whose edges were cut
   std::int64_t undriven_nets = 0, multiply_driven_nets = 0;
 
-  // For each pin a mask of the clocks that reach it through wires and combinational cells, not inverted and inverted.
+  // For each pin, masks of the clocks that reach it through wires and combinational cells, not inverted and inverted.
   // `source` and `clock` are pins and numbers of clocks below 32. Where a clock is generated, the others end.
   void spread_clocks(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& clock,
                      const std::vector<bool>& is_generated, std::vector<std::uint32_t>& plain, std::vector<std::uint32_t>& inverted) const;

@@ -1,5 +1,5 @@
-// The columns of a timing library (`placement.netlist.timing_library`): cells, pins, arcs and their tables.
-// Times in ps, loads in fF, slews of the whole swing in ps.
+// The columns of a timing library (`placement.netlist.timing_library`): cells, pins, arcs and their tables. Times in
+// ps, loads in fF, full-swing slews in ps.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ enum ArcKind : std::int8_t {
 };
 
 struct Library {
-  std::int64_t cells, pins, arcs, tables, count;  // `count` numbers
+  std::int64_t cells, pins, arcs, tables, count;  // `count`: number of table values
   const std::int32_t* pin_start;  // [cells + 1]
   const std::int32_t* arc_start;  // [cells + 1]
   const std::int8_t* is_latch;    // [cells]
@@ -35,7 +35,8 @@ struct Library {
   const std::int32_t* offset;
   const float* numbers;
 
-  // Bilinear between the four values around (x, y); beyond the table as its outermost values go on.
+  // Bilinear interpolation between the four values around (x, y); extrapolates from the outermost values beyond the
+  // table.
   float look_up(std::int32_t table, float x, float y) const {
     const std::int32_t across = columns[table], down = rows[table];
     const float* const xs = numbers + offset[table];
@@ -53,7 +54,7 @@ struct Library {
   }
 
  private:
-  // The interval of rising values that holds `value`, or the outermost.
+  // The interval of increasing values that contains `value`, or the outermost one.
   static std::int32_t interval(const float* values, std::int32_t size, float value) {
     std::int32_t at = 0;
     while (at + 2 < size && value >= values[at + 1]) ++at;

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// Pins by their rank times `sign`, each once at a time.
+// A queue of pins sorted by rank times `sign`, without duplicates.
 class Queue {
  public:
   Queue(const Graph& graph, std::int32_t sign) : graph_(graph), sign_(sign), waits_(at(graph.pins()), 0) {}

@@ -1,11 +1,21 @@
+"""The animation on the documentation's first page."""
+
 from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import to_rgb
 from PIL import Image, ImageSequence
 
-from placement.report import animation, drawing
+from placement.report import drawing
 from tests.support.designs import four_macros, random_design
+
+_spec = importlib.util.spec_from_file_location("animation", Path(__file__).parents[1] / "docs/animation.py")
+assert _spec is not None and _spec.loader is not None
+animation = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(animation)
 
 MOST_BYTES = 3_000_000
 
@@ -16,7 +26,7 @@ def _frames(path) -> list[np.ndarray]:
 
 
 def _share(frame: np.ndarray, colour: str) -> float:
-    """Of the frame's pixels, those of `colour`."""
+    """Returns the share of the frame's pixels that have `colour`."""
     return float((np.abs(frame / 255 - np.array(to_rgb(colour))).max(axis=-1) < 0.03).mean())
 
 
@@ -25,7 +35,7 @@ def test_macros_appear_one_at_a_time(tmp_path):
     frames = _frames(animation.save_episode(tmp_path / "episode.gif", design, design.initial))
     assert len(frames) == 1 + len(design.placing_order) + 1
     settled = [_share(frame, drawing.MOVABLE.face) for frame in frames]
-    newest = [_share(frame, drawing.NEWEST.face) for frame in frames]
+    newest = [_share(frame, animation.NEWEST.face) for frame in frames]
     # The first frame has the legend's key only; from the second on, all but the newest have settled.
     assert settled[0] < settled[2] < settled[3] < settled[4]
     assert newest[0] < 0.002 < min(newest[1:4])
@@ -49,7 +59,7 @@ def test_what_a_search_made_of_the_placement_follows(tmp_path):
     plain = _frames(animation.save_episode(tmp_path / "plain.gif", design, design.initial))
     frames = _frames(animation.save_episode(tmp_path / "search.gif", design, design.initial, improved=improved))
     assert len(frames) == len(plain) + 2
-    canvas = (slice(66, -150), slice(100, None))  # without the line of text
+    canvas = (slice(66, -150), slice(100, None))  # without the caption
     assert (frames[-2][canvas] != frames[-3][canvas]).any(axis=-1).mean() > 0.02, "the macro has moved"
     assert (frames[-1][canvas] == frames[-3][canvas]).all(), "nothing of the first search is left"
     path = animation.save_episode(tmp_path / "turned.gif", design, design.initial, improved=improved, last_first=True)

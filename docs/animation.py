@@ -24,6 +24,8 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.report import drawing, plots, style
 
+NEWEST = drawing.Look(style.VERMILION, "#6B2F00")
+"""The macro that a frame places."""
 MOST_STEPS = 150  # frames that show macros being placed; larger designs place several macros per frame
 
 _WIDTH, _DOTS_PER_INCH = 6.4, 100  # inches, dots
@@ -36,7 +38,7 @@ _EXACT_COLOURS = (
     style.PAPER,
     style.CANVAS,
     drawing.MOVABLE.face,
-    drawing.NEWEST.face,
+    NEWEST.face,
     drawing.FIXED.face,
     drawing.PORT_FACE,
 )
@@ -106,7 +108,7 @@ class _Episode:
         placed = 0
         for number, nodes in enumerate(steps, start=1):
             placed += len(nodes)
-            newest = self._bodies(nodes, drawing.NEWEST)
+            newest = self._bodies(nodes, NEWEST)
             text = f"{placed} of {len(order)} hard macros placed"
             yield self._frame(text, newest), shown if number < len(steps) else _HOLD_HARD
             self.canvas.restore_region(self.clean)
