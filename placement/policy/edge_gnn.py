@@ -194,15 +194,13 @@ def _each(kernel: nnx.Param[jax.Array], samples: jax.Array) -> jax.Array:
 
 def region_weights(features: GridFeatures) -> jax.Array:
     """float32 [B or 1, Q², R · C]: each cell's share in the four nearest regions (bilinear), 0 off the grid."""
-    # The barrier keeps XLA from working out each axis's share anew for every cell.
-    up, across = jax.lax.optimization_barrier(
-        (
-            _nearest_regions(features.row, features.valid[:, :, 0]),
-            _nearest_regions(features.column, features.valid[:, 0, :]),
-        )
-    )
-    weights = up[:, :, None, :, None] * across[:, None, :, None, :]
-    return weights.reshape(len(weights), REGIONS**2, -1)
+    rows, columns = features.valid.shape[1:]
+    up = _nearest_regions(features.row, features.valid[:, :, 0])
+    across = _nearest_regions(features.column, features.valid[:, 0, :])
+    # As products, because XLA's own broadcasts work out the shares anew for every cell.
+    up = up @ jnp.repeat(jnp.eye(rows), columns, axis=1)
+    across = across @ jnp.tile(jnp.eye(columns), (1, rows))
+    return (up[:, :, None] * across[:, None]).reshape(len(up), REGIONS**2, -1)
 
 
 def _nearest_regions(positions: jax.Array, valid: jax.Array) -> jax.Array:
