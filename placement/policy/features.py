@@ -226,7 +226,7 @@ class GridFeatures(NamedTuple):
 
     @property
     def priors(self) -> jax.Array:
-        """float32 [B, U, R, C], see `priors`, those of `PRIORS` standardised over the legal cells; 0 at illegal ones."""
+        """float32 [B, U, R, C], see `priors`: those of `PRIORS` standardised over the legal cells, 0 elsewhere."""
         return jnp.concatenate([self.channels[:, _FOLLOWED], self.channels[:, _CHANNELS:]], axis=1)
 
 
@@ -340,7 +340,7 @@ def _maps(observation: Observation, situation: Situation, config: PolicyConfig) 
 
 
 def standardised(values: jax.Array, legal: jax.Array) -> jax.Array:
-    """`values` [B, U, R, C] with mean 0 and deviation 1 over the `legal` cells [B, R, C], clipped to ±4; 0 elsewhere."""
+    """`values` [B, U, R, C] at mean 0 and deviation 1 over the `legal` cells [B, R, C], clipped to ±4; 0 elsewhere."""
     mean, inverse = (moment[:, :, :, None] for moment in _moments(values, legal))
     return jnp.clip((values - mean) * inverse, -_LIMIT, _LIMIT) * legal[:, None]
 
