@@ -5,9 +5,9 @@
 strongly to follow each prior, and a preferred position.
 
 **The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
-before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU (measured:
-depthwise 3 × 3 convolutions cost 5 times the whole of this). On accelerators these products take bfloat16 operands and
-add up in float32; what goes straight to the logits (location head, priors) stays float32.
+before cells, and every product is one of a small matrix with a sample's channels by cells: XLA on a CPU then moves
+nothing in memory between products. On accelerators these products take bfloat16 operands and add up in float32; what
+goes straight to the logits (location head, priors) stays float32.
 
 One network serves designs of different sizes and grids.
 
