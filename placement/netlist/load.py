@@ -71,10 +71,10 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
         check_placement_file("initial", plc)
     elif not plc.is_file():
         if path.name.lower().removesuffix(".gz").endswith(_CHIP_FILES):
-            raise DesignError(f"{path}: is a file of a chip, not a design: `macro-placement import` makes one of it")
+            raise DesignError(f"{path}: is a chip's file, not a design: convert it with `macro-placement import`")
         raise DesignError(
-            f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
-            "that name, or, where the command has that setting, give initial=PATH.plc"
+            f"{path} has no {INITIAL_NAME} in its folder, which defines the canvas: add this placement file, or "
+            "give initial=PATH.plc if the command has that setting"
         )
     _, netlist_read, located, *_ = read_netlist_file(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
@@ -173,8 +173,7 @@ def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) 
     path = Path(folder)
     if not force and path.is_dir() and any(path.iterdir()):
         raise DesignError(
-            f"out={folder}: the folder is there already and not empty; --force replaces the design in it, be it the "
-            "same or another, or give another out"
+            f"out={folder}: the folder exists and is not empty; --force replaces the design in it, or give another out"
         )
 
 

@@ -167,9 +167,9 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
             sides = abs(netlist.width[node] - netlist.width[first]), abs(netlist.height[node] - netlist.height[first])
             if max(sides) > _EXACT or flat.master[node] != flat.master[first]:
                 raise DesignError(
-                    f"{whose} of {netlist.width[node]:g} × {netlist.height[node]:g} µm is another one than "
+                    f"{whose} of {netlist.width[node]:g} × {netlist.height[node]:g} µm has another master than "
                     f"{netlist.names[first]!r} of {netlist.width[first]:g} × {netlist.height[first]:g} µm; an array's "
-                    "macros are all of one master"
+                    "macros must have the same master"
                 )
             for region in constraints.regions:
                 if (node in region.nodes) != (first in region.nodes):
@@ -223,7 +223,7 @@ def _joined(
         arrays=tuple(arrays),
     )
     regions = _renumbered(constraints.regions, number)
-    notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
+    notice = f"the macros of {scattered} arrays are not arranged as arrays in the files: each starts at their centre"
     grids = tuple(dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids)
     joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
     return design, joined, (notice,) if scattered else ()

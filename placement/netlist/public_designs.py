@@ -111,7 +111,7 @@ PUBLIC_DESIGNS = {  # the designs that can be fetched, by name
         f"{_ARIANE_IMPORT} --def {{}}/floorplan.def --halo 5",
     ),
     "ariane133_ng45_68": PublicDesign(
-        "the same core on the floorplan of the published comparison, with the macros as five placers put them",
+        "the same core on the floorplan of the published comparison, with macro placements from five placers",
         (
             _published("CT_AC", 179_871, "85b228ef3d0fe75ca5ea3a3c860ce15e5ecac0bc2e0349de0e80949e8eaa3eb7"),
             _published("CT_Scratch", 179_882, "26d51b25d35ce37fc8d5a5089b7e5379aa27813909e867a6e6c4d4577839e58e"),
@@ -202,15 +202,11 @@ def fetch(
     folder.mkdir(parents=True, exist_ok=True)
     for file in design.files:
         target = folder / file.name
-        if not _is_intact(target, file):
+        if not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != file.sha256:
             url = f"{source.replace('{ref}', file.ref).rstrip('/')}/{file.path}"
             write_whole(target, _download(url, file, deadline, progress))
         progress(file, file.size)
     return folder
-
-
-def _is_intact(path: Path, file: PublicFile) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
 
 
 def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -> bytes:

@@ -51,8 +51,8 @@ def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireMo
     ]
     if not found:
         raise DesignError(
-            "the Liberty files have no buffer (one input, one output, not inverting), of which repeated wires consist: "
-            "give the library of the standard cells, too"
+            "the Liberty files have no buffer (one input, one output, not inverting) to repeat wires with: give the "
+            "library of the standard cells, too"
         )
     best = min(found)
     loaded = _input_load(library, best.buffer)

@@ -155,4 +155,4 @@ def size_conflict(known: Master, other: Master) -> list[str]:
     if (known.width, known.height) == (other.width, other.height):
         return []
     sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"
-    return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition holds"]
+    return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition is used"]

@@ -101,7 +101,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
     blocks = {design.master_names[master] for master in design.master[design.netlist.hard].tolist() if master >= 0}
     unknown, passed = passed_over(file, node_of, blocks, "design")
-    missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that the file does not have")
+    missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that are not in the file")
     reject(path, [*unknown, *missing])
     is_macro = (node_of >= 0) & (netlist.kind[node_of] == NodeKind.HARD)
     status, heaps = placement_status(file, is_macro)
@@ -163,6 +163,6 @@ def _joined(path: str | os.PathLike[str], design: FlatDesign, own: np.ndarray, a
         else:
             x[array.node], y[array.node], orientation[array.node] = found
             placed[array.node] = True
-    what = "arrays whose macros are not arranged as the import joined them"
+    what = "arrays whose macros are not arranged as at the import"
     reject(path, [(what, len(scattered), scattered[:SHOWN])] if scattered else [])
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=design.placement.fixed)

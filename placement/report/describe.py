@@ -140,7 +140,7 @@ def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     ]
     joined = [len(array.names) for array in flat.arrays]
     if joined:
-        text = f"{len(joined):,} of these macros, of {min(joined):,} to {max(joined):,}, {sum(joined):,} in all"
+        text = f"{len(joined):,} of {min(joined):,} to {max(joined):,} macros, {sum(joined):,} macros in total"
         rows.insert(3, ("arrays", text))
     return rows
 
@@ -160,7 +160,7 @@ def _floorplan_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     area = netlist.width * netlist.height
     macros, cells = float(area[netlist.hard].sum()), float(area[flat.cells].sum())
     free, used = core.area - macros, (macros + cells) / core.area
-    beside = f"{cells / free:.1%} of the area beside macros" if free > 0 else "macros leave nothing"
+    beside = f"{cells / free:.1%} of the area outside macros" if free > 0 else "no area outside macros"
     return [
         ("die", f"{die.width:g} × {die.height:g} µm"),
         ("core", f"{core.width:g} × {core.height:g} µm from ({core.x_low:g}, {core.y_low:g})"),

@@ -50,9 +50,9 @@ _RULES = {
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # keys in the JSON object of a design with constraints
 # Field of `Tidiness` → its denominator.
 _TIDINESS = {
-    "aligned": "of the macros: an edge continues a neighbour's",
-    "grouped": "of the macros in banks: a neighbour is of the same bank",
-    "alike": "of the neighbours of one size: they have the same orientation",
+    "aligned": "of the macros: an edge is in line with a neighbour's",
+    "grouped": "of the macros in banks: a neighbour belongs to the same bank",
+    "alike": "of the neighbours of the same size: the same orientation",
     "pins_free": "of the macros with pins on one side: no neighbour or canvas edge in front of it",
     "usable": "of the whitespace: wide enough for a channel, and in one piece",
     "largest": "of the whitespace: the largest empty rectangle",
@@ -214,7 +214,7 @@ def _row_area_rows(rows: RowCounts) -> list[_Row]:
 def _full_rows(full: FullMetrics) -> list[_Row]:
     beyond = "of the cells' area beyond its bins' capacity" + ("" if full.flat_converged else "; not converged")
     utilization = f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most"
-    without = f"of a legaliser that looks {MOST_SITES} sites and {MOST_ROWS} rows far"
+    without = f"within {MOST_SITES} sites and {MOST_ROWS} rows"
     moved = f"µm, mean; {full.most_displacement:.1f} at most"
     routed = f"µm, estimated, detours included; {full.global_routed_wirelength:,.0f} before legalisation"
     is_full = full.cell_utilization > MOST_UTILIZATION

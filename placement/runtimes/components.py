@@ -77,7 +77,7 @@ def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters],
         note(f"resumes after iteration {counters.iteration} of the run in {folder}")
     if initial is not None:
         learner.begin_with(initial.values)
-        note(f"begins with the parameters of iteration {initial.iteration} of the run in {initial.run}")
+        note(f"starts with the parameters of iteration {initial.iteration} of the run in {initial.run}")
     components = LearnerComponents(
         learner=learner,
         best=best,

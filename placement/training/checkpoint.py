@@ -156,7 +156,7 @@ class Checkpoints:
         if content["format"] != FORMAT:
             raise CheckpointMismatch(
                 f"{self._folder}/{step}: has format version {content['format']}, this program reads {FORMAT}: finish "
-                "the run with the version that began it, or give another run_dir to begin anew"
+                "the run with the version that started it, or give another run_dir"
             )
         return content
 

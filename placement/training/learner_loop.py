@@ -144,7 +144,7 @@ class LearnerLoop:
         self._lost = self._lost + 1 if all_lost else 0
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
             self.components.progress.note(
-                f"no episode of {LOST_ITERATIONS} iterations found space for all macros; what may help: "
+                f"no episode of {LOST_ITERATIONS} iterations placed all macros; try "
                 "policy.whitespace_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
             )
 

@@ -211,7 +211,7 @@ def check_names(run: Path, settings: Mapping[str, Any]) -> None:
     if gone:
         raise ConfigError(
             f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {_writer(run)}, and this "
-            f"is macro-placement {_version('macro-placement')}; train anew, or use that version"
+            f"is macro-placement {_version('macro-placement')}; start a new run, or use that version"
         )
 
 
@@ -281,7 +281,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     if differences:
         raise ConfigError(
             f"run_dir={str(folder)!r} holds a run that cannot be resumed with other settings: "
-            f"{'; '.join(differences)}. Give the settings that it began with, or another run_dir"
+            f"{'; '.join(differences)}. Give its original settings, or another run_dir"
         )
 
 

@@ -239,7 +239,7 @@ class _Follower:
         reason = self._failure or (f"no answer in {END_SECONDS:.0f} s" if self._thread.is_alive() else "")
         where = f"the run is complete in {self._folder}: the same command, given there, publishes it"
         if self._taken:
-            reason, where = "another run has taken it over", f"this one's last state is in {self._folder} alone"
+            reason, where = "another run has taken it over", f"the last state of this run is only in {self._folder}"
         stale = f"{self._store.address} is not up to date: {reason} ({where})"
         if not reason:
             note(f"published: {self._store.address}")

@@ -111,4 +111,4 @@ class Interruption:
                 try:
                     self.at_once()
                 except Exception:  # noqa: BLE001  the run still ends in its own way, and saves then
-                    _log.exception("what was to be done at once after an interruption failed")
+                    _log.exception("the action after an interruption failed")

@@ -69,7 +69,7 @@ def import_ray(*, with_reverb: bool = True) -> Any:
         ) from error
     if with_reverb and importlib.util.find_spec("reverb") is None:
         raise ConfigError(
-            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use "
+            "runtime.name='ray': Reverb, which carries the episodes, is not installed; use "
             f"runtime=local, or install it: {INSTALL_REVERB}"
         )
     return ray
