@@ -52,14 +52,14 @@ evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=...
 
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test: install  ## Run all tests but those of the next three targets, or some of all (TEST_ARGS="-k name")
+test: install  ## Run all fast tests, or selected tests (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
 	$(BIN)/python -m pytest -m "not slow and not cluster and not browser" $(TWO_PROCESSES)
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
 
-test-slow: install  ## Compile and run the C++ tests, repeat, stress, and use large designs
+test-slow: install  ## Run the slow tests: C++, stress, large designs
 	$(BIN)/python -m pytest -m "slow and not cluster and not browser" $(TWO_PROCESSES)
 
 # In one process: they share one run, and mostly wait for its processes. CLUSTER=hosts: those on three hosts only.
@@ -67,7 +67,7 @@ test-cluster: install  ## Kill, starve, attack and resume real runs of many proc
 	$(BIN)/python -m pytest -m "$(CLUSTER)"
 
 # Needs Chromium, as Debian has it; skips, saying so, without.
-test-browser: install  ## Use the window in a real browser
+test-browser: install  ## Run the tests of the window in a real browser
 	$(BIN)/python -m pytest -m browser
 
 sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
@@ -101,9 +101,9 @@ $(DOCS_VENV)/.packages: requirements-docs.lock $(VENV)/.python
 	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements-docs.lock
 	@touch $@
 
-format: install  ## Put the code into the house style
+format: install  ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## Remove what was built (not runs/)
+clean:  ## Remove build outputs (not runs/)
 	rm -rf build $(VENV) .venv-newer $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

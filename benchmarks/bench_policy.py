@@ -125,7 +125,7 @@ class EncoderAtEveryStep(Network):
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
         """Returns nothing: no embeddings are cached."""
-        return jnp.zeros((*inputs.order.shape, 0))
+        return jnp.zeros((*inputs.size.shape[:2], 0))
 
     def decide(
         self,

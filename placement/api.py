@@ -3,8 +3,6 @@
 Each function does what the command of its name does. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import os

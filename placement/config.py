@@ -5,8 +5,6 @@ and docs/reference/settings.md are made from these. `build` turns a composed map
 keys, wrong types and values out of range, naming the key.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import math
@@ -116,10 +114,8 @@ def _rules(hint: Any) -> Sequence[Rule]:
     return getattr(hint, "__metadata__", ())
 
 
-COSTS = ("proxy", "chip")
-"""The names of the costs; docs/explanation/chip-cost.md explains their differences."""
-OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
-"""The default weight of density and of congestion in each cost."""
+COSTS = ("proxy", "chip")  # the names of the costs; docs/explanation/chip-cost.md explains their differences
+OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}  # the default weight of density and of congestion in each cost
 
 
 class CostWeights(NamedTuple):
@@ -214,7 +210,7 @@ class PolicyConfig(Settings, group="policy."):
 
     Attributes:
         name: edge_gnn, or the import path of a network (docs/how-to/own-policy.md)
-        node_width: width of node and edge embeddings
+        node_width: width of the embeddings of macros
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
         wire_bias: preference for little added wire
@@ -225,7 +221,7 @@ class PolicyConfig(Settings, group="policy."):
         dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
             a CPU)
         location: use the location head
-        graph: use the embeddings of the graph encoder
+        graph: use the graph encoder
     """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"

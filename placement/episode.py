@@ -17,29 +17,17 @@ MOST_INTERVALS = 256
 
 
 class Episode(NamedTuple):
-    """A whole episode, made of arrays only, so that nothing needs unpickling.
+    """A whole episode, made of arrays only, so that nothing needs unpickling."""
 
-    Attributes:
-        identity: int64 [2], (actor, count): unique in a run, so that no episode is counted twice.
-        design: int32 [], index into the run's designs.
-        version: int32 [], the model version that every action was drawn with.
-        length: int32 [], actions taken.
-        dead_end: bool [], whether it ended because a macro had no legal cell.
-        actions: int32 [T], row · columns + column; -1 past `length`.
-        log_probabilities: float32 [T], log probabilities of the actions when drawn; 0 past `length`.
-        reward: float32 [], the episode's only reward: minus its cost, or the dead-end penalty.
-        costs: float64 [5], wirelength (µm), wirelength, density, congestion and total cost; NaN at a dead end.
-    """
-
-    identity: np.ndarray
-    design: np.ndarray
-    version: np.ndarray
-    length: np.ndarray
-    dead_end: np.ndarray
-    actions: np.ndarray
-    log_probabilities: np.ndarray
-    reward: np.ndarray
-    costs: np.ndarray
+    identity: np.ndarray  # int64 [2], (actor, count): unique in a run, so that no episode is counted twice
+    design: np.ndarray  # int32 [], index into the run's designs
+    version: np.ndarray  # int32 [], the model version that every action was drawn with
+    length: np.ndarray  # int32 [], actions taken
+    dead_end: np.ndarray  # bool [], whether it ended because a macro had no legal cell
+    actions: np.ndarray  # int32 [T], row · columns + column; -1 past `length`
+    log_probabilities: np.ndarray  # float32 [T], log probabilities of the actions when drawn; 0 past `length`
+    reward: np.ndarray  # float32 [], the episode's only reward: minus its cost, or the dead-end penalty
+    costs: np.ndarray  # float64 [5], wirelength (µm), wirelength, density, congestion and total cost; NaN at a dead end
 
 
 def signature(steps: int) -> Episode:

@@ -83,7 +83,7 @@ def _supplied(request: Request, folder: Path) -> Found:
     """Returns the placement that came with the design."""
     design = load(request.design)
     if not has_macro_places(design):
-        raise DesignError(f"{design.name}: came without a placement of its macros")
+        raise DesignError(f"{design.name}: has no supplied placement of its macros")
     return Found(design, design.initial)
 
 

@@ -194,7 +194,7 @@ def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Pa
             return str(error)
         designs[one.name] = path, ready(load(path))
     if one.checksum is None and result["checksum"] not in (None, content_checksum(designs[one.name][1])):
-        return f"{one.name}: was scored on other content than that of the design here"
+        return f"{one.name}: was scored on a different version of the design"
     return None
 
 
@@ -204,7 +204,7 @@ def _difference(result: Result, file: Path, path: Path, design: Design) -> str |
     if suite.version != result["suite_version"]:
         return f"is of version {result['suite_version']} of {suite.name}, which has version {suite.version} here"
     if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
-        return f"{file.name} is another file than the one that was scored"
+        return f"{file.name} differs from the file that was scored"
     placement, _ = read_file(str(file), str(path), design)
     if broken := broken_rules(design, placement):
         return f"{file.name} is not legal: {broken}"

@@ -179,9 +179,9 @@ def design_path(one: SuiteDesign, folder: Path) -> Path:
     design = load(own)
     if one.checksum is not None and (found := content_checksum(design)) != one.checksum:
         raise DesignError(
-            f"{one.name}: is not the design that the suite froze: its content has the checksum {found}, instead of "
-            f"{one.checksum}; remove {own} if it was changed there, or use the version of the project that made the "
-            "suite"
+            f"{one.name}: differs from the design in the suite: its checksum is {found} instead of "
+            f"{one.checksum}; remove {own} if it was changed there, or use the version of the project that created "
+            "the suite"
         )
     _check_sources(one, own)
     return own
@@ -199,7 +199,7 @@ def _check_sources(one: SuiteDesign, folder: Path) -> None:
     for sha256 in one.sources:
         if sha256 not in files:
             raise DesignError(
-                f"{one.name}: {folder} was made of other files than those that the suite froze: none of "
+                f"{one.name}: {folder} was imported from files that differ from the suite's: none of "
                 f"{', '.join(files.values())} has the SHA-256 {sha256} (unpacked); import the public files, or give "
                 "the folder another name"
             )

@@ -3,8 +3,6 @@
 The learner and each cache and shard have their own host, behind a link of limited rate.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable
@@ -35,12 +33,9 @@ MEASURED = TransferCosts(
     ingest_seconds=0.0004,
 )
 """Costs of transfers besides their share of a link; docs/explanation/scale-model.md describes their measurement."""
-WARM_UP = 2
-"""Number of first iterations that are not counted."""
-ITERATIONS = 3
-"""Number of iterations that are counted when a fleet is chosen."""
-SLACK = 0.02
-"""Fraction by which an iteration may exceed that with plenty of caches and shards."""
+WARM_UP = 2  # number of first iterations that are not counted
+ITERATIONS = 3  # number of iterations that are counted when a fleet is chosen
+SLACK = 0.02  # fraction by which an iteration may exceed that with plenty of caches and shards
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,33 +19,25 @@ Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 """A generator that yields seconds to wait, or a function that takes the callback that resumes it."""
 
-CROWD = 16
-"""Number of concurrent transfers beyond which a link slows down no further (measured with 16 to 49)."""
+CROWD = 16  # number of concurrent transfers beyond which a link slows down no further (measured with 16 to 49)
 IDLE_SECONDS, SLEEP_SECONDS = 1.0, 0.1
 """After `IDLE_SECONDS` without an event, gRPC's callback threads (`CallbackAlternativeCQ`) sleep `SLEEP_SECONDS`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TransferCosts:
-    """Costs of transfers besides their share of a link; docs/explanation/scale-model.md has the measurements.
+    """Costs of transfers besides their share of a link; docs/explanation/scale-model.md has the measurements."""
 
-    Attributes:
-        read_goodput: fraction of a link's rate that carries models.
-        write_seconds, write_seconds_per_mb: time of one write of an episode, and its increase per MB.
-        write_goodput: fraction of a link's rate that carries episodes.
-        write_chunks: number of chunks of an episode, which pass a link's queue one after another.
-        write_crowding: fraction, per squared number of other transfers under way, by which a link slows down (measured
-            while a learner reads).
-        ingest_seconds: CPU time of the learner for each episode that it fetches.
-    """
-
-    read_goodput: float = 1.0
+    read_goodput: float = 1.0  # fraction of a link's rate that carries models
+    # write_seconds, write_seconds_per_mb: time of one write of an episode, and its increase per MB
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
-    write_goodput: float = 1.0
-    write_chunks: int = 1
+    write_goodput: float = 1.0  # fraction of a link's rate that carries episodes
+    write_chunks: int = 1  # number of chunks of an episode, which pass a link's queue one after another
+    # fraction, per squared number of other transfers under way, by which a link slows down (measured while a learner
+    # reads)
     write_crowding: float = 0.0
-    ingest_seconds: float = 0.0
+    ingest_seconds: float = 0.0  # CPU time of the learner for each episode that it fetches
 
 
 class Clock:

@@ -1,7 +1,5 @@
 """`macro-placement export`: writes a placement in the formats of other tools."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`macro-placement fetch`: downloads public designs that the project does not ship."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the text of `--help` from the dataclasses, which contain every setting with its default and its meaning."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

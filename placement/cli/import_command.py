@@ -1,7 +1,5 @@
 """`macro-placement import`: converts a chip's files to a design folder."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

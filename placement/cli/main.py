@@ -3,8 +3,6 @@
 A user's mistake ends with one line on stderr and exit status 2, without a traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import os
@@ -22,25 +20,19 @@ from placement.cli.options import MISTAKES, UsageError, settings
 from placement.config import build
 from placement.report.placement_metrics import Metrics, json_line
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as in shells."""
-PLAIN_WIDTH = 120
-"""Minimum width of tables, in characters, if the output is not a terminal."""
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in shells
+PLAIN_WIDTH = 120  # minimum width of tables, in characters, if the output is not a terminal
 
 
 class Command(NamedTuple):
-    """One command of `macro-placement`; its name is one word, or two.
-
-    Attributes:
-        place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
-            and a console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
-        words: the settings that arguments without a key set, in their order.
-    """
+    """One command of `macro-placement`; its name is one word, or two."""
 
     name: str
+    # `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings, and a
+    # console, and returns Metrics if it evaluates a placement. The function of `train` takes the arguments.
     place: str
     about: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the settings that arguments without a key set, in their order
 
     @property
     def function(self) -> Callable[..., Any]:

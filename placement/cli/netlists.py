@@ -1,7 +1,5 @@
 """The commands that describe designs or generate them: `describe`, `generate`."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path
@@ -20,8 +18,7 @@ from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
 """The defaults of `generate flat`."""
-MULTI_PIN_NETS = 30
-"""Number of nets with more than two pins in a design of `generate planted`."""
+MULTI_PIN_NETS = 30  # number of nets with more than two pins in a design of `generate planted`
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

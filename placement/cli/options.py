@@ -1,7 +1,5 @@
 """The arguments of every command: `key=value`, `--key value` and `--key=value` set a setting."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import keyword
@@ -19,8 +17,7 @@ import yaml  # type: ignore[import-untyped]
 from placement.config import ConfigError, Text
 from placement.netlist.errors import DesignError
 
-LIKENESS = 0.75
-"""Minimum similarity of a key's last component to a suggested one; 1 means equal."""
+LIKENESS = 0.75  # minimum similarity of a key's last component to a suggested one; 1 means equal
 _PLAIN = re.compile(r"[\w./+~-]+")
 # Characters that Hydra's grammar rejects in a text without quotes.
 _NEEDS_QUOTES = re.compile(r"[^\x00-\x7f]|[()\[\]{}#'&=,]")

@@ -5,8 +5,6 @@ another's memory, compilations or crash. It does so in the folder of the sweep's
 own folder. The same command resumes a stopped sweep without repeating complete runs.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
-FIRST = (
+FIRST = (  # the first settings of `--help`, beside `preset`
     *("design", "run_dir", "seed", "initial_policy", "env.cost", "ppo.iterations", "ppo.learning_rate", "runtime"),
     "runtime.minutes",
 )
-"""The first settings of `--help`, beside `preset`."""
 COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
 USAGE = """usage: macro-placement train [DESIGN] [key=value | --key value …]
 

@@ -1,7 +1,5 @@
 """`macro-placement dataset`: writes episodes of a policy or of searches, for learners that do not play."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
@@ -30,8 +28,7 @@ from placement.report.progress_bar import progress_bars
 from placement.training.episode_dataset import EpisodeDataset
 from placement.utils.interruption import Interruption
 
-SEARCHES = "searches"
-"""The folder of the searches, inside the data set's folder until the data set is written."""
+SEARCHES = "searches"  # the folder of the searches, inside the data set's folder until the data set is written
 RECORD_NAME, PLACEMENT_NAME = "found.json", "placement.plc"
 
 

@@ -3,8 +3,6 @@
 Axis legend: M standard cells, X gcells across, Y gcells up, K macros that arrays consist of. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -202,11 +200,11 @@ def evaluate_fully(
     return found
 
 
-def warn_unless_spread(flat: FullMetrics, console: Console, whose: str = "") -> None:
-    """Prints a note if the cells around the macros of the placement `whose` did not spread to the target density."""
+def warn_unless_spread(flat: FullMetrics, console: Console) -> None:
+    """Prints a note if the cells did not spread to the target density."""
     if not flat.flat_converged:
         console.print(
-            f"note: {whose}{': ' if whose else ''}the cells did not spread: after {SETTINGS.iterations} iterations "
+            f"note: the cells did not spread: after {SETTINGS.iterations} iterations "
             f"{flat.density_overflow:.1%} of their area overflows its bins, more than {SETTINGS.overflow:.0%}; the "
             "figures of the full evaluation are less reliable",
             soft_wrap=True,

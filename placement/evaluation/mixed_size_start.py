@@ -1,7 +1,5 @@
 """Places cells and macros together as a search's start, and anneals the macros among the placed cells afterwards."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

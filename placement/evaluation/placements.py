@@ -1,7 +1,5 @@
 """`macro-placement evaluate`: metrics of given placements, and the output files that all these commands share."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -31,12 +29,9 @@ from placement.report.placement_metrics import Metrics, json_object, measure, me
 from placement.report.timing_tables import paths_table
 from placement.report.view.faults import NARROW, find_faults
 
-SOFT_PLACER = "analytic"
-"""Default placer of soft macros that no file places."""
-DRAWN_PATHS = 100
-"""Number of worst paths in a picture."""
-SHOWN_GAPS = 6
-"""Number of gaps narrower than a channel that are listed."""
+SOFT_PLACER = "analytic"  # default placer of soft macros that no file places
+DRAWN_PATHS = 100  # number of worst paths in a picture
+SHOWN_GAPS = 6  # number of gaps narrower than a channel that are listed
 _GENERAL_NAMES = ("placement", "best")  # names of the files that commands write
 
 

@@ -1,7 +1,5 @@
 """`macro-placement sample`: a trained policy places a design: greedily, by many samples, and with flips."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import logging

@@ -54,10 +54,8 @@ RECORD_NAME = "candidates.json"
 DETOUR = 60.0
 """Weight of a µm of wire without a track. With it, Kendall's τ with the routed wirelength that a flow measured on six
 published placements of Ariane is 0.47 (docs/experiments/costs.md)."""
-SEARCH_SHARE = 0.8
-"""The search's fraction of a candidate's progress bar; the rest is its evaluation."""
-DEADLINE_SECONDS = 7 * 24 * 3600.0
-"""Timeout of all candidates together, in wall-clock seconds."""
+SEARCH_SHARE = 0.8  # the search's fraction of a candidate's progress bar; the rest is its evaluation
+DEADLINE_SECONDS = 7 * 24 * 3600.0  # timeout of all candidates together, in wall-clock seconds
 
 
 def evaluate_search(config: SearchConfig, console: Console) -> Metrics:

@@ -1,7 +1,5 @@
 """The settings of `evaluate`, `sample`, `search` and `legalise`."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal

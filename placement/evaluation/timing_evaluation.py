@@ -1,7 +1,5 @@
 """Estimates the timing of placements of a clustered design, with placed cells or with each cell in its cluster."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

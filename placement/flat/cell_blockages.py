@@ -4,8 +4,6 @@ A soft blockage excludes cells in the initial placement, which is the stage of a
 flow, such as buffering, may use it. A partial blockage may be covered up to a share of its area. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

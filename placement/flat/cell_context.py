@@ -6,8 +6,6 @@ has clusters on gcells many times as large.
 Axis legend: N nodes of the flat netlist. Lengths in µm; the origin of the design is the core's lower left corner.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -20,10 +18,8 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientat
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import CELL_SHARE
 
-GCELL = 10.0
-"""Maximum side of a gcell in µm, as in `RoutingResources.gcell`."""
-MOST_LINES = 256
-"""Maximum number of rows or columns; larger chips have larger gcells."""
+GCELL = 10.0  # maximum side of a gcell in µm, as in `RoutingResources.gcell`
+MOST_LINES = 256  # maximum number of rows or columns; larger chips have larger gcells
 
 
 def cell_context(flat: FlatDesign, design: Design, placed: Placement) -> Design:

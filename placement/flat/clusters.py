@@ -4,8 +4,6 @@ ones.
 A soft macro is placed as its cells, which need `CELL_SHARE` of its area and fill `DENSITY` of the whitespace.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Axis legend: N nodes of the flat netlist. Lengths in µm; the origin of the clus
 corner.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.flat.problem import Core

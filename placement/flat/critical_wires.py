@@ -7,8 +7,6 @@ the seed, so their slack says little about the macros.
 Times in ps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -16,14 +14,11 @@ import numpy as np
 from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Netlist, Placement
 
-MOST_PATHS = 3000
-"""Maximum number of paths: the worst path of each endpoint, for the endpoints with the least slack."""
-MARGIN = 0.05
-"""Slack, relative to the shortest clock period, below which a path is critical."""
+MOST_PATHS = 3000  # maximum number of paths: the worst path of each endpoint, for the endpoints with the least slack
+MARGIN = 0.05  # slack, relative to the shortest clock period, below which a path is critical
 LATENESS = 0.05
 """Slack below `MARGIN`, relative to the same period, at which a path has weight 1, as much as a net of the netlist."""
-MOST_WEIGHT = 4.0
-"""Maximum weight of a wire, regardless of the number of paths through it."""
+MOST_WEIGHT = 4.0  # maximum weight of a wire, regardless of the number of paths through it
 
 
 class CriticalWires:

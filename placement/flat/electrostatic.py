@@ -22,20 +22,14 @@ from placement.flat.grid import Charges, Grid, blocked_share, grid_for, used_sha
 from placement.flat.problem import FlatProblem, inflated
 from placement.netlist.errors import DesignError
 
-SMOOTHING = 0.6
-"""Smoothing γ of the wirelength at an overflow of 0.1, in bins."""
-SLOWEST = 0.95
-"""Minimum factor of the density weight per iteration."""
-RISE = 0.01
-"""Relative rise of the wirelength per iteration at which the density weight does not change."""
+SMOOTHING = 0.6  # smoothing γ of the wirelength at an overflow of 0.1, in bins
+SLOWEST = 0.95  # minimum factor of the density weight per iteration
+RISE = 0.01  # relative rise of the wirelength per iteration at which the density weight does not change
 DRIFT = 2e-3
 """Relative rise of the wirelength per iteration beyond which momentum is dropped if the overflow rises, too."""
-BACKTRACK = 0.95
-"""A step is retried, shorter, if the gradient at its end allows less than this share of it."""
-ATTEMPTS = 3
-"""Maximum number of attempts; each halves the growth of the density weight."""
-WARM_ITERATIONS = 60
-"""Minimum number of iterations from given positions, which may have no overflow at once."""
+BACKTRACK = 0.95  # a step is retried, shorter, if the gradient at its end allows less than this share of it
+ATTEMPTS = 3  # maximum number of attempts; each halves the growth of the density weight
+WARM_ITERATIONS = 60  # minimum number of iterations from given positions, which may have no overflow at once
 _REPORT_EACH = 10  # iterations
 
 
@@ -43,28 +37,21 @@ _REPORT_EACH = 10  # iterations
 class PlacerSettings:
     """Settings of the electrostatic placer.
 
-    Attributes:
-        overflow: target: maximum share of the nodes' area beyond the free area of the bins.
-        accepted: maximum final overflow of a successful attempt.
-        density: share of the whitespace that standard cells may fill.
-        iterations: maximum number of iterations of each attempt.
-        growth: maximum factor of the density weight per iteration. Slower growth gives shorter wires: Ariane's
-            wirelength grows by 4% from 1.03 to 1.05, at 70% of the time.
-        balance: initial force of the density relative to that of the wirelength: low in the middle of the core, higher
-            from given positions that nodes should keep.
-        seed: seed of the initial positions and the fillers.
-
     Raises:
         DesignError: a value is out of range.
     """
 
-    overflow: float = 0.07
-    accepted: float = 1.0
-    density: float = 1.0
-    iterations: int = 2000
+    overflow: float = 0.07  # target: maximum share of the nodes' area beyond the free area of the bins
+    accepted: float = 1.0  # maximum final overflow of a successful attempt
+    density: float = 1.0  # share of the whitespace that standard cells may fill
+    iterations: int = 2000  # maximum number of iterations of each attempt
+    # maximum factor of the density weight per iteration. Slower growth gives shorter wires: Ariane's wirelength grows
+    # by 4% from 1.03 to 1.05, at 70% of the time.
     growth: float = 1.03
+    # initial force of the density relative to that of the wirelength: low in the middle of the core, higher from given
+    # positions that nodes should keep
     balance: float = 1e-4
-    seed: int = 0
+    seed: int = 0  # seed of the initial positions and the fillers
 
     def __post_init__(self) -> None:
         if not 0 < self.overflow < 1:
@@ -80,32 +67,20 @@ class PlacerSettings:
 
 
 class Progress(NamedTuple):
-    """Progress of the placer.
+    """Progress of the placer."""
 
-    Attributes:
-        iteration: current iteration, at most `PlacerSettings.iterations`.
-        wirelength: weighted half-perimeter wirelength of the counted nets that have a movable node, in µm.
-        overflow: share of the nodes' area beyond the free area of the bins.
-    """
-
-    iteration: int
-    wirelength: float
-    overflow: float
+    iteration: int  # current iteration, at most `PlacerSettings.iterations`
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets that have a movable node, in µm
+    overflow: float  # share of the nodes' area beyond the free area of the bins
 
 
 class Placed(NamedTuple):
-    """Final positions of the nodes.
+    """Final positions of the nodes."""
 
-    Attributes:
-        x, y: float64 [M], centres in µm, relative to the core.
-        progress: progress at the last iteration.
-        converged: whether the overflow reached the target.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [M], centres in µm, relative to the core
     y: np.ndarray
-    progress: Progress
-    converged: bool
+    progress: Progress  # progress at the last iteration
+    converged: bool  # whether the overflow reached the target
 
 
 def place(
@@ -242,19 +217,12 @@ def diverged(now: Progress, best: Progress) -> bool:
 
 
 class _Forces(NamedTuple):
-    """The forces at one set of positions.
+    """The forces at one set of positions."""
 
-    Attributes:
-        wirelength: float32 [2, M+J], gradient of the weighted-average wirelength.
-        density: float32 [2, M+J], gradient of the potential energy, µm³.
-        length: half-perimeter wirelength, µm.
-        overflow: share of the nodes' area in bins beyond their free area.
-    """
-
-    wirelength: np.ndarray
-    density: np.ndarray
-    length: float
-    overflow: float
+    wirelength: np.ndarray  # float32 [2, M+J], gradient of the weighted-average wirelength
+    density: np.ndarray  # float32 [2, M+J], gradient of the potential energy, µm³
+    length: float  # half-perimeter wirelength, µm
+    overflow: float  # share of the nodes' area in bins beyond their free area
 
 
 class _Model:

@@ -5,8 +5,6 @@ from annealed clusters around the macros and from the middle of the core, and th
 placements one or the other is longer by a tenth. The dense cells start from the spread ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -30,41 +28,29 @@ from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-STAGES = 3
-"""Number of cell placement stages: spread from the clusters, spread from the middle, dense."""
+STAGES = 3  # number of cell placement stages: spread from the clusters, spread from the middle, dense
 CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
 """`PlacerSettings` for a start from clusters: cells stay with their clusters and have time to find their order."""
-COMPACT_BALANCE = 1e-3
-"""`PlacerSettings.balance` for the dense stage: spread cells move together in their order."""
+COMPACT_BALANCE = 1e-3  # `PlacerSettings.balance` for the dense stage: spread cells move together in their order
 
-TIMING_ROUNDS = 2
-"""Maximum number of rounds that weigh the wires of critical paths and spread the cells again."""
+TIMING_ROUNDS = 2  # maximum number of rounds that weigh the wires of critical paths and spread the cells again
 MOST_LONGER = 1.02
 """Maximum wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
 count.
 """
-Again = Callable[[Netlist], CellPlacement]
-"""Spreads the cells from the same start for a netlist with other weights."""
+Again = Callable[[Netlist], CellPlacement]  # spreads the cells from the same start for a netlist with other weights
 
 
 class FlatEvaluation(NamedTuple):
-    """Results for a macro placement.
+    """Results for a macro placement."""
 
-    Attributes:
-        dense: the cells placed as densely as possible.
-        spread: the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`.
-        legal: the spread cells on the sites of rows; None if the floorplan has no rows.
-        route: the routing estimate of the legal cells, or of the spread cells if there are no rows.
-        global_route: the routing estimate of the spread cells.
-        cell_utilization: area of the cells over the whitespace clear of macros and PDN channels.
-    """
-
-    dense: CellPlacement
+    dense: CellPlacement  # the cells placed as densely as possible
+    # the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`
     spread: CellPlacement
-    legal: LegalCells | None
-    route: RoutingEstimate
-    global_route: RoutingEstimate
-    cell_utilization: float
+    legal: LegalCells | None  # the spread cells on the sites of rows; None if the floorplan has no rows
+    route: RoutingEstimate  # the routing estimate of the legal cells, or of the spread cells if there are no rows
+    global_route: RoutingEstimate  # the routing estimate of the spread cells
+    cell_utilization: float  # area of the cells over the whitespace clear of macros and PDN channels
 
 
 class FlatEvaluator:

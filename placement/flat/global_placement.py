@@ -3,8 +3,6 @@
 Cells may overlap a little in the results. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,30 +23,19 @@ SCATTERED = 2.0
 """Multiple of the initial wirelength beyond which cells have scattered: the density weight grew faster than they found
 their positions, and they do not recover.
 """
-NO_WHITESPACE = 10.0
-"""Upper limit of the reported cell utilization."""
-CHANNEL_PRECISION = 1e-3
-"""Relative precision of the search for a PDN channel's width."""
+NO_WHITESPACE = 10.0  # upper limit of the reported cell utilization
+CHANNEL_PRECISION = 1e-3  # relative precision of the search for a PDN channel's width
 
 
 class CellPlacement(NamedTuple):
-    """All cells placed around the macros.
+    """All cells placed around the macros."""
 
-    Attributes:
-        wirelength: weighted half-perimeter wirelength of the counted nets in µm.
-        density_overflow: share of the cells' area beyond the free area of the bins.
-        converged: whether the overflow reached the target; False if the placer was stopped before.
-        iterations: number of iterations of the placer.
-        seconds: processor time of this process.
-        placement: the given placement with the cells at their new positions, in orientation N.
-    """
-
-    wirelength: float
-    density_overflow: float
-    converged: bool
-    iterations: int
-    seconds: float
-    placement: Placement
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets in µm
+    density_overflow: float  # share of the cells' area beyond the free area of the bins
+    converged: bool  # whether the overflow reached the target; False if the placer was stopped before
+    iterations: int  # number of iterations of the placer
+    seconds: float  # processor time of this process
+    placement: Placement  # the given placement with the cells at their new positions, in orientation N
 
 
 def place_cells(

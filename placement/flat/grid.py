@@ -3,8 +3,6 @@
 Axis legend: M rectangles, X bins across, Y bins up, F fixed rectangles; the leading axis 2 is x, y. Lengths in µm.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +12,11 @@ from placement.flat.problem import FlatProblem
 
 
 class Grid(NamedTuple):
-    """Bins over a core.
+    """Bins over a core."""
 
-    Attributes:
-        across, up: number of bins.
-        width, height: sides of the core in µm.
-    """
-
-    across: int
+    across: int  # across, up: number of bins
     up: int
-    width: float
+    width: float  # width, height: sides of the core in µm
     height: float
 
     @property

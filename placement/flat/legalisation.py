@@ -3,8 +3,6 @@
 Axis legend: N nodes, M movable cells. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from typing import NamedTuple
@@ -24,23 +22,16 @@ place.
 
 
 class LegalCells(NamedTuple):
-    """Cells after legalisation.
+    """Cells after legalisation."""
 
-    Attributes:
-        placement: the given placement with the cells on sites, in the orientation of their rows; a cell without any
-            free sites is not moved.
-        wirelength: weighted half-perimeter wirelength of the counted nets.
-        without_place: number of cells without free sites within `MOST_SITES` and `MOST_ROWS`.
-        mean_displacement, most_displacement: displacement of the cells, across and up together.
-        seconds: processor time.
-    """
-
+    # the given placement with the cells on sites, in the orientation of their rows; a cell without any free sites is
+    # not moved
     placement: Placement
-    wirelength: float
-    without_place: int
-    mean_displacement: float
+    wirelength: float  # weighted half-perimeter wirelength of the counted nets
+    without_place: int  # number of cells without free sites within `MOST_SITES` and `MOST_ROWS`
+    mean_displacement: float  # mean_displacement, most_displacement: displacement of the cells, across and up together
     most_displacement: float
-    seconds: float
+    seconds: float  # processor time
 
 
 def legalise_cells(netlist: Netlist, placement: Placement, core: Core, rows: Rows) -> LegalCells | None:

@@ -7,8 +7,6 @@ the load of a net that would be buffered.
 Axis legend: P pins, E nets. Times in ps, loads in fF.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
@@ -28,8 +26,7 @@ from placement.netlist.files import read_bytes, unpacked_bytes
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.timing_netlist import TimingNetlist
 
-DEADLINE = 1800
-"""Time limit of OpenSTA in seconds."""
+DEADLINE = 1800  # time limit of OpenSTA in seconds
 _UNLIMITED = 1e9  # fF
 _COMMANDS = (
     "set_cmd_units -time ps -capacitance fF",
@@ -44,22 +41,14 @@ _SLACK = re.compile(r"^(\S+) \(.*\)\s+-?[\d.]+\s+-?[\d.]+\s+(-?[\d.]+)(?: \((?:M
 
 @dataclasses.dataclass(frozen=True)
 class OpenStaTiming:
-    """Result of a run of OpenSTA.
+    """Result of a run of OpenSTA."""
 
-    Attributes:
-        slack: slack of each endpoint by name, in ps.
-        estimate: our analysis at the same loads.
-        common: number of endpoints in both analyses, and the median difference of their slacks in ps.
-        seconds: CPU seconds, including the reading of the files.
-        notices: the commands that OpenSTA ignored.
-    """
-
-    slack: dict[str, float]
-    estimate: TimingEstimate
-    common: int
+    slack: dict[str, float]  # slack of each endpoint by name, in ps
+    estimate: TimingEstimate  # our analysis at the same loads
+    common: int  # number of endpoints in both analyses, and the median difference of their slacks in ps
     median_difference: float
-    seconds: float
-    notices: tuple[str, ...] = ()
+    seconds: float  # CPU seconds, including the reading of the files
+    notices: tuple[str, ...] = ()  # the commands that OpenSTA ignored
 
     @property
     def total(self) -> GroupSlack:

@@ -16,8 +16,7 @@ from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Place
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import union_area
 
-MOST_PINS = 3000
-"""Maximum number of pins of a counted net; larger nets (clock, reset) get trees of their own."""
+MOST_PINS = 3000  # maximum number of pins of a counted net; larger nets (clock, reset) get trees of their own
 MOST_UTILIZATION = 0.9
 """Maximum share of the available whitespace that cells cover; beyond it the density rises, then the PDN channels
 shrink.
@@ -28,23 +27,19 @@ shrink.
 class Core:
     """The area of the standard-cell rows.
 
-    Attributes:
-        width, height: sides in µm.
-        x, y: lower left corner in µm, in the coordinates of the placement.
-        blockages: rectangles without cells, (x low, y low, x high, y high), µm, in the same coordinates.
-        halo: clearance in µm between cells and a hard macro: one number for all sides of all macros, or float64 [N, 4],
-            left, bottom, right and top of each node in orientation N. Only hard macros have halos.
-
     Raises:
         DesignError: a side is not above 0, a blockage is inverted, a halo is negative or has another shape, or a number
             is not finite.
     """
 
-    width: float
+    width: float  # width, height: sides in µm
     height: float
-    x: float = 0.0
+    x: float = 0.0  # x, y: lower left corner in µm, in the coordinates of the placement
     y: float = 0.0
+    # rectangles without cells, (x low, y low, x high, y high), µm, in the same coordinates
     blockages: tuple[tuple[float, float, float, float], ...] = ()
+    # clearance in µm between cells and a hard macro: one number for all sides of all macros, or float64 [N, 4], left,
+    # bottom, right and top of each node in orientation N. Only hard macros have halos.
     halo: float | np.ndarray = 0.0
 
     def __post_init__(self) -> None:
@@ -66,42 +61,27 @@ class Core:
 
 
 class Nets(NamedTuple):
-    """The counted nets as seen from the cells.
+    """The counted nets as seen from the cells."""
 
-    Attributes:
-        start: int32 [E+1]; net e has the incidences from start[e] to start[e+1].
-        pin_cell: int32 [L], the cell of each incidence; M for a fixed pin.
-        pin_x, pin_y: float32 [L], offset from the cell's centre in µm; for a fixed pin, its position.
-        weight: float32 [E].
-    """
-
-    start: np.ndarray
-    pin_cell: np.ndarray
-    pin_x: np.ndarray
+    start: np.ndarray  # int32 [E+1]; net e has the incidences from start[e] to start[e+1]
+    pin_cell: np.ndarray  # int32 [L], the cell of each incidence; M for a fixed pin
+    pin_x: np.ndarray  # pin_x, pin_y: float32 [L], offset from the cell's centre in µm; for a fixed pin, its position
     pin_y: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # float32 [E]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlatProblem:
-    """The nodes to place and their surroundings.
+    """The nodes to place and their surroundings."""
 
-    Attributes:
-        core: the area.
-        cells: int32 [M], node indices of the movable cells.
-        width, height: float32 [M], sides in µm, including the halo of a macro.
-        shift: float64 [M, 2], offset of a cell's box with its halo from the cell's centre in µm; 0 for standard cells.
-        nets: the counted nets.
-        fixed: float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core.
-    """
-
-    core: Core
-    cells: np.ndarray
-    width: np.ndarray
+    core: Core  # the area
+    cells: np.ndarray  # int32 [M], node indices of the movable cells
+    width: np.ndarray  # width, height: float32 [M], sides in µm, including the halo of a macro
     height: np.ndarray
+    # float64 [M, 2], offset of a cell's box with its halo from the cell's centre in µm; 0 for standard cells
     shift: np.ndarray
-    nets: Nets
-    fixed: np.ndarray
+    nets: Nets  # the counted nets
+    fixed: np.ndarray  # float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core
 
     @property
     def cell_area(self) -> float:

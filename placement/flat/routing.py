@@ -27,22 +27,16 @@ _SAMPLES = 4  # cross-sections per gcell and axis; the narrowest counts
 class RoutingResources:
     """The tracks of a technology, and the router's grid.
 
-    Attributes:
-        horizontal, vertical: routing tracks per µm.
-        macro_horizontal, macro_vertical: tracks per µm that a hard macro blocks.
-        gcell: maximum side of a gcell in µm; ten microns are about seven rows of NanGate45 cells.
-        rounds: maximum number of rounds of rip-up and reroute.
-
     Raises:
         DesignError: a value is out of range.
     """
 
-    horizontal: float
+    horizontal: float  # horizontal, vertical: routing tracks per µm
     vertical: float
-    macro_horizontal: float
+    macro_horizontal: float  # macro_horizontal, macro_vertical: tracks per µm that a hard macro blocks
     macro_vertical: float
-    gcell: float = 10.0
-    rounds: int = 8
+    gcell: float = 10.0  # maximum side of a gcell in µm; ten microns are about seven rows of NanGate45 cells
+    rounds: int = 8  # maximum number of rounds of rip-up and reroute
 
     def __post_init__(self) -> None:
         for field in ("horizontal", "vertical", "gcell"):
@@ -66,22 +60,15 @@ class RoutingResources:
 
 
 class RoutingEstimate(NamedTuple):
-    """The result of the router.
+    """The result of the router."""
 
-    Attributes:
-        routed_wirelength: length of the trees including detours, in µm.
-        tree_wirelength: length of the trees without detours, in µm.
-        overflow: share of the demand (µm of wire) above capacity, in both directions together.
-        horizontal, vertical: float64 [X, Y], demand over capacity of the fuller edge of each gcell.
-        seconds: processor time.
-    """
-
-    routed_wirelength: float
-    tree_wirelength: float
-    overflow: float
+    routed_wirelength: float  # length of the trees including detours, in µm
+    tree_wirelength: float  # length of the trees without detours, in µm
+    overflow: float  # share of the demand (µm of wire) above capacity, in both directions together
+    # horizontal, vertical: float64 [X, Y], demand over capacity of the fuller edge of each gcell
     horizontal: np.ndarray
     vertical: np.ndarray
-    seconds: float
+    seconds: float  # processor time
 
 
 def route_estimate(netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources) -> RoutingEstimate:

@@ -35,55 +35,30 @@ class RowColumns(NamedTuple):
 
 
 class RowArea(NamedTuple):
-    """Runs of free sites and their pieces.
+    """Runs of free sites and their pieces."""
 
-    Attributes:
-        x_low, y_low, x_high, y_high: float64 [R].
-        sites: int32 [R], number of sites in each run.
-        piece: int32 [R], piece of each run; pieces are numbered from the largest (0) down.
-    """
-
-    x_low: np.ndarray
+    x_low: np.ndarray  # x_low, y_low, x_high, y_high: float64 [R]
     y_low: np.ndarray
     x_high: np.ndarray
     y_high: np.ndarray
-    sites: np.ndarray
-    piece: np.ndarray
-
-    @property
-    def piece_sites(self) -> np.ndarray:
-        """Free sites of each piece, int64 [pieces], the largest first."""
-        return np.bincount(self.piece, weights=self.sites).astype(np.int64)
-
-    @property
-    def largest_share(self) -> float:
-        """Share of the free sites in the largest piece; 1 if there are none."""
-        return float(self.piece_sites[0] / self.sites.sum()) if len(self.sites) else 1.0
-
-    def sliver_sites(self, shortest: int = SLIVER) -> int:
-        """Returns the number of sites in runs of fewer than `shortest`."""
-        return int(self.sites[self.sites < shortest].sum())
+    sites: np.ndarray  # int32 [R], number of sites in each run
+    piece: np.ndarray  # int32 [R], piece of each run; pieces are numbered from the largest (0) down
 
 
 class RowCounts(NamedTuple):
-    """Summary of a `RowArea`.
+    """Summary of a `RowArea`."""
 
-    Attributes:
-        row_pieces: number of connected pieces of row area.
-        largest_piece: share of the free sites in the largest piece.
-        sliver_sites: free sites in runs of fewer than `SLIVER`.
-        free_sites: total number of free sites.
-    """
-
-    row_pieces: int
-    largest_piece: float
-    sliver_sites: int
-    free_sites: int
+    row_pieces: int  # number of connected pieces of row area
+    largest_piece: float  # share of the free sites in the largest piece; 1 if there are none
+    sliver_sites: int  # free sites in runs of fewer than `SLIVER`
+    free_sites: int  # total number of free sites
 
     @classmethod
     def of(cls, area: RowArea) -> RowCounts:
         """Counts pieces and sites."""
-        return cls(len(area.piece_sites), area.largest_share, area.sliver_sites(), int(area.sites.sum()))
+        pieces, free = np.bincount(area.piece, weights=area.sites), int(area.sites.sum())
+        largest = float(pieces[0] / free) if free else 1.0
+        return cls(len(pieces), largest, int(area.sites[area.sites < SLIVER].sum()), free)
 
 
 def row_columns(rows: Rows, core: Core) -> RowColumns:

@@ -3,8 +3,6 @@
 Axis legend: P pins, N nodes of the flat netlist. Lengths in µm, times in ps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time
@@ -22,53 +20,34 @@ from placement.netlist.timing_netlist import TimingNetlist
 GROUPS = ("registers", "from macros", "to macros", "ports")
 """Groups of paths: between registers; from a macro; from a register to a macro; from or to a port."""
 
-LISTED_PATHS = 10
-"""Number of worst paths listed."""
+LISTED_PATHS = 10  # number of worst paths listed
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupSlack:
-    """Slack of the endpoints whose worst path belongs to one group.
+    """Slack of the endpoints whose worst path belongs to one group."""
 
-    Attributes:
-        endpoints, failing: number of endpoints, and of those with negative slack.
-        wns: worst slack in ps, even if positive; 0 without endpoints.
-        tns: sum of the negative slacks in ps, at most 0.
-    """
-
-    endpoints: int
+    endpoints: int  # endpoints, failing: number of endpoints, and of those with negative slack
     failing: int
-    wns: float
-    tns: float
+    wns: float  # worst slack in ps, even if positive; 0 without endpoints
+    tns: float  # sum of the negative slacks in ps, at most 0
 
 
 @dataclasses.dataclass(frozen=True)
 class TimingPath:
-    """A timing path.
+    """A timing path."""
 
-    Attributes:
-        slack: slack in ps.
-        group: one of `GROUPS`.
-        start, end: its first and last pin, `cell/pin`, or a port.
-        launch: the clock edge that launches it.
-        macros: names of the macros at its ends.
-        pins: its pins.
-        times: arrival time at each pin in ps.
-        x, y: position of each pin in µm.
-        wire: total delay of its wires in ps.
-    """
-
-    slack: float
-    group: str
-    start: str
+    slack: float  # slack in ps
+    group: str  # one of `GROUPS`
+    start: str  # start, end: its first and last pin, `cell/pin`, or a port
     end: str
-    launch: str
-    macros: tuple[str, ...]
-    pins: tuple[str, ...]
-    times: tuple[float, ...]
-    x: tuple[float, ...]
+    launch: str  # the clock edge that launches it
+    macros: tuple[str, ...]  # names of the macros at its ends
+    pins: tuple[str, ...]  # its pins
+    times: tuple[float, ...]  # arrival time at each pin in ps
+    x: tuple[float, ...]  # x, y: position of each pin in µm
     y: tuple[float, ...]
-    wire: float
+    wire: float  # total delay of its wires in ps
 
     @property
     def length(self) -> float:
@@ -78,26 +57,16 @@ class TimingPath:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingEstimate:
-    """Result of a timing analysis.
+    """Result of a timing analysis."""
 
-    Attributes:
-        total: slack of all endpoints.
-        groups: slack by group, for groups that have endpoints.
-        paths: the worst paths, one per endpoint, worst first.
-        slack: float32 [P], slack of each pin; infinite if no constrained path passes through it.
-        endpoint: int32 [·], the pins at which paths end; their slack is `slack_at_end`, float32 [·].
-        seconds: CPU seconds.
-        notices: messages about unusual constraints.
-    """
-
-    total: GroupSlack
-    groups: dict[str, GroupSlack]
-    paths: tuple[TimingPath, ...]
-    slack: np.ndarray
-    endpoint: np.ndarray
+    total: GroupSlack  # slack of all endpoints
+    groups: dict[str, GroupSlack]  # slack by group, for groups that have endpoints
+    paths: tuple[TimingPath, ...]  # the worst paths, one per endpoint, worst first
+    slack: np.ndarray  # float32 [P], slack of each pin; infinite if no constrained path passes through it
+    endpoint: np.ndarray  # int32 [·], the pins at which paths end; their slack is `slack_at_end`, float32 [·]
     slack_at_end: np.ndarray
-    seconds: float
-    notices: tuple[str, ...]
+    seconds: float  # CPU seconds
+    notices: tuple[str, ...]  # messages about unusual constraints
 
     @property
     def wns(self) -> float:

@@ -3,8 +3,6 @@
 Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,23 +16,16 @@ from placement.netlist.timing_netlist import TimingNetlist
 
 MOST_CLOCKS = 32
 MOST_TAGS = 256
-_MOST_CYCLES = 1000
-"""Maximum number of periods of the launching clock within which two clocks are aligned."""
+_MOST_CYCLES = 1000  # maximum number of periods of the launching clock within which two clocks are aligned
 
 
 class TagArrays(NamedTuple):
-    """Arguments of `TimingGraph.constrain`.
+    """Arguments of `TimingGraph.constrain`."""
 
-    Attributes:
-        arrays: the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN
-            elsewhere.
-        clocks: the launching clock edge of each of the G tags, as text.
-        notices: messages about unusual constraints.
-    """
-
+    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN elsewhere
     arrays: dict[str, Any]
-    clocks: list[str]
-    notices: list[str]
+    clocks: list[str]  # the launching clock edge of each of the G tags, as text
+    notices: list[str]  # messages about unusual constraints
 
 
 def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[str, Any]) -> TagArrays:

@@ -4,8 +4,6 @@ The learner publishes to the root, beside it; every other cache asks its parent 
 when it changed, and serves them to any number of readers, however slow. `reader` describes the calls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac

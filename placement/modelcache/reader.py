@@ -8,8 +8,6 @@ A cache has two gRPC calls, which carry raw bytes:
 With a run's token each call carries a secret derived from it (`authorization`), or is rejected.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import struct
@@ -41,10 +39,8 @@ SERVICE = "placement.ModelCache"
 QUESTION = struct.Struct("<qd")
 ANSWER = struct.Struct("<q")
 CHUNK_BYTES = 1 << 20
-HOLD_SECONDS = 1.0
-"""Maximum seconds that a cache delays its answer while it waits for a newer version."""
-POLL_SECONDS = 0.02
-"""Seconds between two queries for a newer version."""
+HOLD_SECONDS = 1.0  # maximum seconds that a cache delays its answer while it waits for a newer version
+POLL_SECONDS = 0.02  # seconds between two queries for a newer version
 _OPTIONS = (
     ("grpc.max_receive_message_length", 2 * CHUNK_BYTES),
     ("grpc.enable_http_proxy", 0),
@@ -67,17 +63,11 @@ class SourceFailed(ConnectionError):
 
 @dataclasses.dataclass(frozen=True)
 class Timeouts:
-    """A reader's timeouts, in seconds.
+    """A reader's timeouts, in seconds."""
 
-    Attributes:
-        call: timeout of a small query.
-        read: timeout of the bytes of one snapshot.
-        retry: delay before a failed cache is used again.
-    """
-
-    call: float = 20.0
-    read: float = 120.0
-    retry: float = 5.0
+    call: float = 20.0  # timeout of a small query
+    read: float = 120.0  # timeout of the bytes of one snapshot
+    retry: float = 5.0  # delay before a failed cache is used again
 
 
 class CacheReader(ParameterStore):

@@ -13,8 +13,6 @@ bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
 JAX is imported only where pytrees are handled, so that a cache, which needs only the header, works without it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import threading
@@ -47,15 +45,10 @@ class SnapshotMismatch(ValueError):
 
 
 class Snapshot(NamedTuple):
-    """Parameters with their version.
+    """Parameters with their version."""
 
-    Attributes:
-        version: a number that rises with every publication, from 0, also through restarts of the learner.
-        parameters: pytree of read-only host arrays.
-    """
-
-    version: int
-    parameters: Any
+    version: int  # a number that rises with every publication, from 0, also through restarts of the learner
+    parameters: Any  # pytree of read-only host arrays
 
 
 class ParameterPublisher(Protocol):

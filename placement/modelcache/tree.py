@@ -1,24 +1,17 @@
 """The shape of the tree: the parent of each cache under the learner's root, and the caches that a reader may use."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
-ROOT = -1
-"""The root cache, beside the learner; the other caches are numbered from 0."""
+ROOT = -1  # the root cache, beside the learner; the other caches are numbered from 0
 
 
 @dataclasses.dataclass(frozen=True)
 class CacheTree:
-    """The host and the parent of each cache.
+    """The host and the parent of each cache."""
 
-    Attributes:
-        hosts: the host of each cache.
-        parents: number of each cache's parent, always lower than its own; ROOT for those that the root feeds.
-    """
-
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  # the host of each cache
+    # number of each cache's parent, always lower than its own; ROOT for those that the root feeds
     parents: tuple[int, ...]
 
     @property

@@ -1,7 +1,5 @@
 """Builds a netlist step by step, in the order of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@ macro blocks in each layer the fraction of its area that its OBS and its pins' s
 Axis legend: H macros. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math
@@ -32,16 +30,13 @@ from placement.netlist.floorplan import Floorplan
 from placement.netlist.geometry import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
-_LINES = range(10, 128)
-"""Candidate numbers of columns and of rows in the grid rule."""
+_LINES = range(10, 128)  # candidate numbers of columns and of rows in the grid rule
 _GCELLS = range(500, 2501)
 _ASPECT, _TOLERANCE = 1.5, 0.05
-_SMOOTHING = 2
-"""Gcells on each side over which congestion is spread; Circuit Training's default."""
+_SMOOTHING = 2  # gcells on each side over which congestion is spread; Circuit Training's default
 _TRACKS_PER_ROW = 27.0
 """Tracks per row height and direction assumed if no file gives any: three layers of a nine-track library."""
-_BLOCKED_LAYERS = 4
-"""Number of lowest routing layers that macros are assumed to block if no OBS is given."""
+_BLOCKED_LAYERS = 4  # number of lowest routing layers that macros are assumed to block if no OBS is given
 _MOST_TRACKS = 10_000_000
 """Upper limit on the tracks of one TRACKS statement; a 10 cm chip has a tenth of that in its finest layer."""
 
@@ -56,21 +51,16 @@ class LayerCapacity(NamedTuple):
 
 
 class RoutingCapacity(NamedTuple):
-    """Tracks per µm.
+    """Tracks per µm."""
 
-    Attributes:
-        horizontal, vertical: sums over all layers.
-        macro_horizontal, macro_vertical: tracks that a macro blocks in its area, averaged by area over all hard macros.
-        layers: the contribution of each layer, lowest first; empty if the layers are unknown.
-        notices: the assumptions that were made.
-    """
-
-    horizontal: float
+    horizontal: float  # horizontal, vertical: sums over all layers
     vertical: float
+    # macro_horizontal, macro_vertical: tracks that a macro blocks in its area, averaged by area over all hard macros
     macro_horizontal: float
     macro_vertical: float
+    # the contribution of each layer, lowest first; empty if the layers are unknown
     layers: tuple[LayerCapacity, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # the assumptions that were made
 
 
 def canvas_of(

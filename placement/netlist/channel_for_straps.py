@@ -3,18 +3,14 @@
 Axis legend: H hard macros. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.constraints import TOLERANCE
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Straps
 
 _WIDEST = 0.5
 """Maximum channel width, as a fraction of the median side of a macro; straps run over several smaller macros."""
-_MOST_COVERED = 0.7
-"""Maximum fraction of the core that the macros and one channel beside each may cover."""
+_MOST_COVERED = 0.7  # maximum fraction of the core that the macros and one channel beside each may cover
 
 
 def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float, float], list[str]]:
@@ -29,7 +25,10 @@ def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float,
         halo: float64 [N, 4], left, bottom, right and top of each node in orientation N.
     """
     straps = flat.floorplan.straps
-    chosen = [_closest([one for one in straps if one.is_vertical == is_vertical]) for is_vertical in (True, False)]
+    chosen = [
+        min((one for one in straps if one.is_vertical == up), key=lambda one: one.pitch + one.width, default=None)
+        for up in (True, False)
+    ]
     width, height = (0.0 if one is None else round(one.pitch + one.width, 6) for one in chosen)
     if not (width or height) or not len(flat.netlist.hard):
         return (0.0, 0.0), []
@@ -46,10 +45,6 @@ def channel_for_straps(flat: FlatDesign, halo: np.ndarray) -> tuple[tuple[float,
         f"macros abut or leave {rule}, so that each gap has a power strap of every supply ({whose}); "
         "--channel changes the widths, and --channel 0 removes the rule"
     ]
-
-
-def _closest(straps: list[Straps]) -> Straps | None:
-    return min(straps, key=lambda one: one.pitch + one.width, default=None)
 
 
 def _reason_against(flat: FlatDesign, halo: np.ndarray, channel: tuple[float, float]) -> str:

@@ -15,8 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
 from placement.netlist.geometry import frozen
 
-ALL_ORIENTATIONS = 0xFF
-"""A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+ALL_ORIENTATIONS = 0xFF  # a set of orientations is a byte; bit `Orientation.X` is set where X is allowed
 # Row o: all orientations, o first, then those with its sides. N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
 _PREFERRED = np.array(
     [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
@@ -35,12 +34,10 @@ _TURNED_SIDES = np.array(
         [1, 0, 3, 2],  # FW
     ]
 )
-TOLERANCE = 1e-6
-"""µm; coordinates that differ by no more are equal, as differences come from rounding."""
+TOLERANCE = 1e-6  # µm; coordinates that differ by no more are equal, as differences come from rounding
 LEAST_PITCH = 1e-4
 """Minimum pitch of a snapping grid in µm; coordinates are equal within 1e-6 µm, so a finer grid would be useless."""
-LARGEST = 1e9
-"""µm; equal to `placement.netlist.design.LARGEST`."""
+LARGEST = 1e9  # µm; equal to `placement.netlist.design.LARGEST`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,16 +84,12 @@ class SnapGrid:
 class MacroGrid:
     """The snapping grids of some macros per orientation, which put their pins on routing tracks.
 
-    Attributes:
-        nodes: int32 [·], the macros.
-        grids: the grid of their lower left corners in each `Orientation`, in its order.
-
     Raises:
         DesignError: there are not eight grids.
     """
 
-    nodes: np.ndarray
-    grids: tuple[SnapGrid, ...]
+    nodes: np.ndarray  # int32 [·], the macros
+    grids: tuple[SnapGrid, ...]  # the grid of their lower left corners in each `Orientation`, in its order
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", frozen(self.nodes, np.int32).reshape(-1))
@@ -112,21 +105,6 @@ class Constraints:
 
     Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
 
-    Attributes:
-        halo: float64 [N, 4], left, bottom, right and top of each node in orientation N; it rotates with the node. On at
-            least one axis, two hard macros are at least as far apart as the sum of the halos between them. [N, 2] is
-            accepted as x and y.
-        blockages: float64 [K, 4], areas without macros. Halos may reach over them.
-        regions: areas that contain their nodes (hard macros) entirely; all other macros stay out of exclusive regions.
-        orientations: uint8 [N], the set of allowed orientations of each node.
-        grid: the snapping grid of macros that have no grid of their own.
-        macro_grids: snapping grids of some macros, by orientation.
-        port_keepout: minimum distance of a macro from a port, on at least one axis.
-        spacing: minimum distance between movable hard macros that searches keep by default (`AnnealConfig.spacing`), so
-            that cells fit between them. It is a default, not a constraint, and makes no placement illegal.
-        channel: across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either
-            abut (as closely as their halos and the snapping grid allow) or are at least this far apart. 0: no rule.
-
     Example:
         >>> design = placement.load("toy6")
         >>> design.constraints.any
@@ -137,15 +115,23 @@ class Constraints:
             a region has no rectangle or an unknown node, or is only a guide, or two regions have the same name.
     """
 
+    # float64 [N, 4], left, bottom, right and top of each node in orientation N; it rotates with the node. On at least
+    # one axis, two hard macros are at least as far apart as the sum of the halos between them. [N, 2] is accepted as x
+    # and y.
     halo: np.ndarray
-    blockages: np.ndarray
+    blockages: np.ndarray  # float64 [K, 4], areas without macros. Halos may reach over them.
+    # areas that contain their nodes (hard macros) entirely; all other macros stay out of exclusive regions
     regions: tuple[Region, ...]
-    orientations: np.ndarray
-    grid: SnapGrid = SnapGrid()
-    port_keepout: float = 0.0
+    orientations: np.ndarray  # uint8 [N], the set of allowed orientations of each node
+    grid: SnapGrid = SnapGrid()  # the snapping grid of macros that have no grid of their own
+    port_keepout: float = 0.0  # minimum distance of a macro from a port, on at least one axis
+    # minimum distance between movable hard macros that searches keep by default (`AnnealConfig.spacing`), so that cells
+    # fit between them. It is a default, not a constraint, and makes no placement illegal.
     spacing: float = 0.0
+    # across and up; two hard macros that face each other, and a hard macro and the canvas's edge, either abut (as
+    # closely as their halos and the snapping grid allow) or are at least this far apart. 0: no rule.
     channel: tuple[float, float] = (0.0, 0.0)
-    macro_grids: tuple[MacroGrid, ...] = ()
+    macro_grids: tuple[MacroGrid, ...] = ()  # snapping grids of some macros, by orientation
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo", frozen(four_sides(self.halo), np.float64))
@@ -298,5 +284,4 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
         )
 
 
-NO_CONSTRAINTS = Constraints.none(0)
-"""Placeholder for `Constraints.none(N)` while the number of nodes is unknown."""
+NO_CONSTRAINTS = Constraints.none(0)  # placeholder for `Constraints.none(N)` while the number of nodes is unknown

@@ -3,8 +3,6 @@
 `docs/reference/file-formats.md` describes the file. Axis legend: N nodes, K rectangles.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -65,8 +65,7 @@ TURN.setflags(write=False)
 
 LARGEST = 1e9
 """The largest coordinate, size (µm), net weight or track density (1/µm); beyond it, sums in the cost overflow."""
-SMALLEST = 1e-9
-"""The smallest side of a canvas (µm) and track density (1/µm), for the same reason."""
+SMALLEST = 1e-9  # the smallest side of a canvas (µm) and track density (1/µm), for the same reason
 MOST_LINES, MOST_GCELLS = 2**15, 2**24
 """The largest number of rows or columns, and of gcells. The engine's maps take about 100 bytes per gcell."""
 

@@ -1,30 +1,20 @@
 """Distributions of designs that environments draw from; `placement.make_pool` takes one instead of a list."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from placement.netlist.design import Design
 
-ENDLESS = 2**31 - 1
-"""Upper limit on the number of a design, which is an int32, in a distribution without a count."""
+ENDLESS = 2**31 - 1  # upper limit on the number of a design, which is an int32, in a distribution without a count
 
 
 class DesignBounds(NamedTuple):
-    """Upper bounds on all designs of a distribution.
+    """Upper bounds on all designs of a distribution."""
 
-    Attributes:
-        rows, columns: gcells up and across.
-        macros: macros to place.
-        nodes: nodes of the netlist.
-        action_scale: `Design.own_action_scale`.
-    """
-
-    rows: int
+    rows: int  # rows, columns: gcells up and across
     columns: int
-    macros: int
-    nodes: int
-    action_scale: int = 4
+    macros: int  # macros to place
+    nodes: int  # nodes of the netlist
+    action_scale: int = 4  # `Design.own_action_scale`
 
 
 @runtime_checkable

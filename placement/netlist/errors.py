@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-SHOWN = 10
-"""Maximum number of faults of one kind that a message lists."""
+SHOWN = 10  # maximum number of faults of one kind that a message lists
 Finding = tuple[str, int, Sequence[tuple[int, str]]]
 """The fault, its number of cases, and (line, name) of the first cases; line 0 if it is unknown."""
 

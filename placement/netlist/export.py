@@ -4,8 +4,6 @@
 coordinates all contain the same values: the lower left corner of the rotated box, and the orientation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -37,8 +35,7 @@ _DEF_WORD = re.compile(rb'"[^"]*"|#[^\n]*|[^\s"]\S*')
 _OPENROAD = "OpenROAD, a build of 2025 or later"
 _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
-TOLERANCE = 1e-6
-"""Tolerance of coordinates in µm."""
+TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
@@ -57,47 +54,28 @@ _Halo = tuple[float, float]
 
 @dataclasses.dataclass(frozen=True)
 class MacroLocation:
-    """The position of a macro.
+    """The position of a macro."""
 
-    Attributes:
-        name: unescaped, with `/` as the divider.
-        written_name: as the user's DEF file writes it.
-        master: the master's name, or "" if it is unknown.
-        x, y: database units, the lower left corner of the rotated box.
-        orientation: the macro's orientation.
-        halo: database units left, below, right and above in orientation N; None: unknown.
-    """
-
-    name: str
-    written_name: str
-    master: str
-    x: int
+    name: str  # unescaped, with `/` as the divider
+    written_name: str  # as the user's DEF file writes it
+    master: str  # the master's name, or "" if it is unknown
+    x: int  # x, y: database units, the lower left corner of the rotated box
     y: int
-    orientation: Orientation
-    halo: tuple[int, ...] | None = None
+    orientation: Orientation  # the macro's orientation
+    halo: tuple[int, ...] | None = None  # database units left, below, right and above in orientation N; None: unknown
 
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """The input of an export format.
+    """The input of an export format."""
 
-    Attributes:
-        design: the design as loaded.
-        placement: the placement of its nodes.
-        folder: the design's folder, with the files that it was imported from.
-        name: the name of the output file, for messages.
-        changes_only: whether `locations` leaves out macros that stay where the user's files fix them.
-        blockages: whether a script also adds the placement blockages that the user's files do not have.
-        cut_rows: whether a script also cuts the rows at the macros.
-    """
-
-    design: Design
-    placement: Placement
-    folder: Path
-    name: str = ""
-    changes_only: bool = False
-    blockages: bool = False
-    cut_rows: bool = False
+    design: Design  # the design as loaded
+    placement: Placement  # the placement of its nodes
+    folder: Path  # the design's folder, with the files that it was imported from
+    name: str = ""  # the name of the output file, for messages
+    changes_only: bool = False  # whether `locations` leaves out macros that stay where the user's files fix them
+    blockages: bool = False  # whether a script also adds the placement blockages that the user's files do not have
+    cut_rows: bool = False  # whether a script also cuts the rows at the macros
 
     @functools.cached_property
     def flat(self) -> FlatDesign:
@@ -142,19 +120,13 @@ class Export:
 
 @dataclasses.dataclass(frozen=True)
 class ExportFormat:
-    """The writer of a format and its properties.
+    """The writer of a format and its properties."""
 
-    Attributes:
-        write: returns the content of the file.
-        changes_only: whether the format lists changes, so that fixed macros that stay are left out.
-        on_canvas: whether it contains the design on its canvas, instead of its macros in the user's coordinates.
-        options: which of `blockages` and `cut_rows` it supports.
-    """
-
-    write: Callable[[Export], str | bytes]
-    changes_only: bool = False
+    write: Callable[[Export], str | bytes]  # returns the content of the file
+    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are left out
+    # whether it contains the design on its canvas, instead of its macros in the user's coordinates
     on_canvas: bool = False
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # which of `blockages` and `cut_rows` it supports
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,6 @@ Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets 
 Y positions tried on an axis, F fixed hard macros. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import weakref
@@ -23,8 +21,7 @@ from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
 
-TOLERANCE = LEAST
-"""µm; lengths that differ by less, from rounding, are equal, as in the engine."""
+TOLERANCE = LEAST  # µm; lengths that differ by less, from rounding, are equal, as in the engine
 MOST_NAMED = 10
 
 
@@ -37,21 +34,13 @@ class KeepOutKind(enum.IntEnum):
 
 
 class KeepOuts(NamedTuple):
-    """The areas where hard macros must not be placed.
+    """The areas where hard macros must not be placed."""
 
-    Attributes:
-        rectangles: float64 [K, 4].
-        kind: int8 [K], `KeepOutKind` values.
-        set_of: int32 [N], the set of rectangles that a hard macro keeps out of; -1 for other nodes.
-        set_start: int32 [S+1].
-        items: int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`.
-    """
-
-    rectangles: np.ndarray
-    kind: np.ndarray
-    set_of: np.ndarray
-    set_start: np.ndarray
-    items: np.ndarray
+    rectangles: np.ndarray  # float64 [K, 4]
+    kind: np.ndarray  # int8 [K], `KeepOutKind` values
+    set_of: np.ndarray  # int32 [N], the set of rectangles that a hard macro keeps out of; -1 for other nodes
+    set_start: np.ndarray  # int32 [S+1]
+    items: np.ndarray  # int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`
 
     def of(self, node: int) -> np.ndarray:
         """The rectangles that a hard macro keeps out of, int32 [·]."""

@@ -1,7 +1,5 @@
 """Reading and writing whole files: plain or gzipped input with its checksum, and atomic writes."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import gzip

@@ -33,23 +33,16 @@ _FORMAT_VERSION = 1
 class MacroArray:
     """Macros of one size that are placed, mirrored and rotated as one node of the netlist.
 
-    Attributes:
-        node: the node of the flat netlist that represents them.
-        names: M unescaped names.
-        written_names: M names as the user's DEF file writes them.
-        width, height: µm, of each macro in orientation N.
-        dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N.
-
     Raises:
         DesignError: there are fewer than two macros, or a length is wrong.
     """
 
-    node: int
-    names: tuple[str, ...]
-    written_names: tuple[str, ...]
-    width: float
+    node: int  # the node of the flat netlist that represents them
+    names: tuple[str, ...]  # M unescaped names
+    written_names: tuple[str, ...]  # M names as the user's DEF file writes them
+    width: float  # width, height: µm, of each macro in orientation N
     height: float
-    dx: np.ndarray
+    dx: np.ndarray  # dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N
     dy: np.ndarray
 
     def __post_init__(self) -> None:
@@ -102,34 +95,23 @@ class FlatDesign:
 
     Unlike in a clustered netlist, a standard cell has one pin for each net that it is on, each with its own offset.
 
-    Attributes:
-        name: the design's name.
-        netlist: hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and have
-            `/` as the divider.
-        placement: µm from the same origin as `floorplan`; all ports are placed.
-        floorplan: die, rows, tracks, constraints.
-        technology: layers and masters; empty without LEF files.
-        master: int32 [N], the index of each node's master in `master_names`; -1 for ports.
-        master_names: the masters' names.
-        written_names: node → its name as the user's DEF file writes it, where that differs.
-        sources: the files that the design was read from.
-        notices: unusual, assumed or derived facts found while reading, one sentence each.
-        arrays: hard macros that represent several macros of the files, whose common master they have.
-
     Raises:
         DesignError: a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
     """
 
-    name: str
+    name: str  # the design's name
+    # hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and have `/` as the
+    # divider.
     netlist: Netlist
-    placement: Placement
-    floorplan: Floorplan
-    technology: Technology
-    master: np.ndarray
-    master_names: tuple[str, ...]
-    written_names: dict[int, str]
-    sources: tuple[SourceFile, ...] = ()
-    notices: tuple[str, ...] = ()
+    placement: Placement  # µm from the same origin as `floorplan`; all ports are placed
+    floorplan: Floorplan  # die, rows, tracks, constraints
+    technology: Technology  # layers and masters; empty without LEF files
+    master: np.ndarray  # int32 [N], the index of each node's master in `master_names`; -1 for ports
+    master_names: tuple[str, ...]  # the masters' names
+    written_names: dict[int, str]  # node → its name as the user's DEF file writes it, where that differs
+    sources: tuple[SourceFile, ...] = ()  # the files that the design was read from
+    notices: tuple[str, ...] = ()  # unusual, assumed or derived facts found while reading, one sentence each
+    # hard macros that represent several macros of the files, whose common master they have
     arrays: tuple[MacroArray, ...] = ()
 
     def __post_init__(self) -> None:

@@ -3,19 +3,14 @@
 Axis legend: H hard macros, K rectangles. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.geometry import clipped, grown, union_area
 
-TALL = 4.0
-"""Maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three."""
-COVERED = 0.9
-"""Minimum fraction of their bounding box that rows cover; less is reported."""
-MARGIN = 0.01
-"""Tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge."""
+TALL = 4.0  # maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three
+COVERED = 0.9  # minimum fraction of their bounding box that rows cover; less is reported
+MARGIN = 0.01  # tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:

@@ -17,21 +17,14 @@ from placement.netlist.geometry import Rectangle, frozen
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of standard cells; all arrays are read-only.
+    """Rows of standard cells; all arrays are read-only."""
 
-    Attributes:
-        x, y: float64 [W], µm, lower left corners.
-        width, height: float64 [W], µm.
-        site_width: float64 [W], µm; cells begin at whole numbers of sites.
-        orientation: int8 [W], `Orientation` values of a cell that is not mirrored in its row.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [W], µm, lower left corners
     y: np.ndarray
-    width: np.ndarray
+    width: np.ndarray  # width, height: float64 [W], µm
     height: np.ndarray
-    site_width: np.ndarray
-    orientation: np.ndarray
+    site_width: np.ndarray  # float64 [W], µm; cells begin at whole numbers of sites
+    orientation: np.ndarray  # int8 [W], `Orientation` values of a cell that is not mirrored in its row
 
     def __post_init__(self) -> None:
         for field in ("x", "y", "width", "height", "site_width"):
@@ -90,21 +83,14 @@ class Tracks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Blockage:
-    """A blocked area.
+    """A blocked area."""
 
-    Attributes:
-        rectangles: float64 [K, 4], µm, disjoint within one polygon.
-        layer: the routing layer that it blocks; "" if it blocks placement.
-        is_soft: whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT).
-        density: the maximum fraction that cells may cover (DEF PARTIAL); None: no cells at all.
-        node: the netlist node that it belongs to; -1: none.
-    """
-
-    rectangles: np.ndarray
-    layer: str = ""
+    rectangles: np.ndarray  # float64 [K, 4], µm, disjoint within one polygon
+    layer: str = ""  # the routing layer that it blocks; "" if it blocks placement
+    # whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT)
     is_soft: bool = False
-    density: float | None = None
-    node: int = -1
+    density: float | None = None  # the maximum fraction that cells may cover (DEF PARTIAL); None: no cells at all
+    node: int = -1  # the netlist node that it belongs to; -1: none
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rectangles", frozen(self.rectangles, np.float64).reshape(-1, 4))
@@ -112,21 +98,13 @@ class Blockage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Region:
-    """An area that nodes must stay in.
+    """An area that nodes must stay in."""
 
-    Attributes:
-        name: the region's name, or its group's if it has none of its own.
-        rectangles: float64 [K, 4], µm.
-        nodes: int32 [G], the nodes that belong to it.
-        is_guide: whether it is only a preference (DEF GUIDE).
-        is_exclusive: whether all other nodes must stay out (DEF FENCE).
-    """
-
-    name: str
-    rectangles: np.ndarray
-    nodes: np.ndarray
-    is_guide: bool = False
-    is_exclusive: bool = False
+    name: str  # the region's name, or its group's if it has none of its own
+    rectangles: np.ndarray  # float64 [K, 4], µm
+    nodes: np.ndarray  # int32 [G], the nodes that belong to it
+    is_guide: bool = False  # whether it is only a preference (DEF GUIDE)
+    is_exclusive: bool = False  # whether all other nodes must stay out (DEF FENCE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rectangles", frozen(self.rectangles, np.float64).reshape(-1, 4))
@@ -135,50 +113,31 @@ class Region:
 
 @dataclasses.dataclass(frozen=True)
 class Straps:
-    """Repeated power straps on a layer.
+    """Repeated power straps on a layer."""
 
-    Attributes:
-        layer: the layer's name.
-        is_vertical: whether they run up.
-        pitch: µm from a strap to the next of the same net.
-        width: µm.
-    """
-
-    layer: str
-    is_vertical: bool
-    pitch: float
-    width: float
+    layer: str  # the layer's name
+    is_vertical: bool  # whether they run up
+    pitch: float  # µm from a strap to the next of the same net
+    width: float  # µm
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Floorplan:
-    """The areas where a design's nodes may be placed and its wires may run.
+    """The areas where a design's nodes may be placed and its wires may run."""
 
-    Attributes:
-        units: database units per µm; every coordinate of the user's files is a whole number of them.
-        die: the box around the chip.
-        core: the box around its rows; the die if it has none.
-        rows: rows of standard cells; possibly none.
-        tracks: routing tracks per layer and direction; possibly none.
-        blockages: placement and routing blockages, including the area of `die` outside a die that is not a rectangle.
-        regions: areas with their nodes.
-        halo_node: int32 [H], nodes with a halo.
-        halo: float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N.
-        manufacturing_grid: µm; 0: unknown.
-        straps: power straps per layer and direction.
-    """
-
-    units: float
-    die: Rectangle
-    core: Rectangle
-    rows: Rows
-    tracks: tuple[Tracks, ...] = ()
+    units: float  # database units per µm; every coordinate of the user's files is a whole number of them
+    die: Rectangle  # the box around the chip
+    core: Rectangle  # the box around its rows; the die if it has none
+    rows: Rows  # rows of standard cells; possibly none
+    tracks: tuple[Tracks, ...] = ()  # routing tracks per layer and direction; possibly none
+    # placement and routing blockages, including the area of `die` outside a die that is not a rectangle
     blockages: tuple[Blockage, ...] = ()
-    regions: tuple[Region, ...] = ()
-    halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    regions: tuple[Region, ...] = ()  # areas with their nodes
+    halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))  # int32 [H], nodes with a halo
+    # float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N
     halo: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
-    manufacturing_grid: float = 0.0
-    straps: tuple[Straps, ...] = ()
+    manufacturing_grid: float = 0.0  # µm; 0: unknown
+    straps: tuple[Straps, ...] = ()  # power straps per layer and direction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "halo_node", frozen(self.halo_node, np.int32))

@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
-LEAST = 1e-6
-"""Maximum rounding error in µm; a narrower rectangle is a sliver between equal lengths."""
+LEAST = 1e-6  # maximum rounding error in µm; a narrower rectangle is a sliver between equal lengths
 
 
 def frozen(array: np.ndarray, dtype: type) -> np.ndarray:

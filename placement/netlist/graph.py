@@ -1,4 +1,4 @@
-"""The graph of a design, which is the policy's input, as arrays.
+"""The graph of a design as arrays.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that contains
 ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver to
@@ -7,8 +7,6 @@ dropped.
 
 Axis legend: N netlist nodes, V graph nodes, M edges, I incidences of nets and nodes.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -19,23 +17,14 @@ from placement.netlist.design import Design, NodeKind
 
 
 class GraphArrays(NamedTuple):
-    """A design's graph.
+    """A design's graph."""
 
-    Attributes:
-        vertex: int32 [N], the graph node that each netlist node belongs to; -1 for standard cells.
-        kind: int8 [V], `NodeKind` values; `PORT` for clusters of ports.
-        node: int32 [V], the netlist node of each graph node; -1 for clusters of ports.
-        gcell: int32 [V], row · columns + column of each cluster of ports; -1 for the others.
-        edges: int32 [M, 2], pairs of graph nodes, the lower one first, in rising order, each pair once.
-        weight: float64 [M], summed net weights.
-    """
-
-    vertex: np.ndarray
-    kind: np.ndarray
-    node: np.ndarray
-    gcell: np.ndarray
-    edges: np.ndarray
-    weight: np.ndarray
+    vertex: np.ndarray  # int32 [N], the graph node that each netlist node belongs to; -1 for standard cells
+    kind: np.ndarray  # int8 [V], `NodeKind` values; `PORT` for clusters of ports
+    node: np.ndarray  # int32 [V], the netlist node of each graph node; -1 for clusters of ports
+    gcell: np.ndarray  # int32 [V], row · columns + column of each cluster of ports; -1 for the others
+    edges: np.ndarray  # int32 [M, 2], pairs of graph nodes, the lower one first, in rising order, each pair once
+    weight: np.ndarray  # float64 [M], summed net weights
 
 
 def graph_arrays(design: Design) -> GraphArrays:

@@ -4,8 +4,6 @@ The files count from their own origin; constraints count from the lower left cor
 Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter, defaultdict
@@ -30,10 +28,8 @@ from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Maximum number of fixed cells that macros keep out of, since every move of a search looks at those nearby."""
-_MOST_NAMED = 3
-"""Maximum number of a guide's macros that its notice names."""
-_MISSING = 0.01
-"""Minimum fraction of the core without rows that causes a notice."""
+_MOST_NAMED = 3  # maximum number of a guide's macros that its notice names
+_MISSING = 0.01  # minimum fraction of the core without rows that causes a notice
 Snap = Literal["manufacturing", "tracks", "none"]
 
 
@@ -49,32 +45,24 @@ class RegionSetting:
 
 @dataclasses.dataclass(frozen=True)
 class ConstraintSettings:
-    """The user's settings. Lengths in µm; rectangles in the files' own coordinates.
+    """The user's settings. Lengths in µm; rectangles in the files' own coordinates."""
 
-    Attributes:
-        halo: x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: keep the
-            files' halos.
-        halos: name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one.
-        halo_pins: whether halos are kept on the sides with pins only.
-        blockages: blockages to add to those of the files.
-        regions: regions to add to those of the files.
-        port_keepout: distance of macros from ports.
-        channel: across and up, the minimum width of a gap beside a macro that does not abut; 0: no rule; None: derived
-            from the power straps in the files.
-        snap: the grid of lower left corners: the manufacturing grid (if a file gives one), a grid on which the pins of
-            each layer lie on its routing tracks, none, or a grid in the files' coordinates.
-        any_orientation: whether macros may have any orientation, regardless of the LEF file.
-    """
-
+    # x and y of every macro, or left, bottom, right and top, which replace the files' halos; None: keep the files'
+    # halos
     halo: tuple[float, ...] | None = None
+    # name of a master, or pattern (`*`) of names → the same; a later one replaces an earlier one
     halos: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-    halo_pins: bool = False
-    blockages: tuple[Rectangle, ...] = ()
-    regions: tuple[RegionSetting, ...] = ()
-    port_keepout: float = 0.0
+    halo_pins: bool = False  # whether halos are kept on the sides with pins only
+    blockages: tuple[Rectangle, ...] = ()  # blockages to add to those of the files
+    regions: tuple[RegionSetting, ...] = ()  # regions to add to those of the files
+    port_keepout: float = 0.0  # distance of macros from ports
+    # across and up, the minimum width of a gap beside a macro that does not abut; 0: no rule; None: derived from the
+    # power straps in the files
     channel: tuple[float, float] | None = None
+    # the grid of lower left corners: the manufacturing grid (if a file gives one), a grid on which the pins of each
+    # layer lie on its routing tracks, none, or a grid in the files' coordinates
     snap: Snap | SnapGrid = "manufacturing"
-    any_orientation: bool = False
+    any_orientation: bool = False  # whether macros may have any orientation, regardless of the LEF file
 
 
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:

@@ -5,8 +5,6 @@ compact format, the macros' constraints, the cells' clusters, the user's DEF fil
 source files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gzip
@@ -192,22 +190,15 @@ class ImportSettings:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImportedDesign:
-    """A flat design and the data derived from it.
+    """A flat design and the data derived from it."""
 
-    Attributes:
-        flat: the design as read, with arrays in place of their macros.
-        design: hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the
-            core's lower left corner.
-        clustering: the cluster of each cell: soft macro `Grp_<cluster>` of `design`.
-        capacity: the details of the canvas's routing capacity.
-        notices: unusual, assumed, derived or omitted facts.
-    """
-
-    flat: FlatDesign
+    flat: FlatDesign  # the design as read, with arrays in place of their macros
+    # hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the core's
+    # lower left corner
     design: Design
-    clustering: Clustering
-    capacity: RoutingCapacity
-    notices: tuple[str, ...]
+    clustering: Clustering  # the cluster of each cell: soft macro `Grp_<cluster>` of `design`
+    capacity: RoutingCapacity  # the details of the canvas's routing capacity
+    notices: tuple[str, ...]  # unusual, assumed, derived or omitted facts
 
 
 def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:

@@ -6,8 +6,6 @@ have constraints, and with the files of `FILES` if it was imported. Names are lo
 `macro-placement fetch` downloaded.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -36,15 +34,12 @@ OPTIMUM_NAME = "optimum.plc"
 PICTURE_NAME = "floorplan.png"
 SOURCE_NAME = "source.json"
 DEF_NAME = "source.def.gz"
-POSITIONS_NAME = "source.pl.gz"
-"""The user's own DEF file, or Bookshelf's positions, which an export changes."""
-FILES = (
+POSITIONS_NAME = "source.pl.gz"  # the user's own DEF file, or Bookshelf's positions, which an export changes
+FILES = (  # all files that the folder of a design may contain
     *NETLIST_NAMES, INITIAL_NAME, OPTIMUM_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME,
     POSITIONS_NAME, PICTURE_NAME,
 )  # fmt: skip
-"""All files that the folder of a design may contain."""
-LISTED_DESIGNS = 5
-"""Maximum number of designs that a message names."""
+LISTED_DESIGNS = 5  # maximum number of designs that a message names
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 
@@ -76,10 +71,10 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
         check_placement_file("initial", plc)
     elif not plc.is_file():
         if path.name.lower().removesuffix(".gz").endswith(_CHIP_FILES):
-            raise DesignError(f"{path}: is a file of a chip, not a design: `macro-placement import` makes one of it")
+            raise DesignError(f"{path}: is a chip's file, not a design: convert it with `macro-placement import`")
         raise DesignError(
-            f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
-            "that name, or, where the command has that setting, give initial=PATH.plc"
+            f"{path} has no {INITIAL_NAME} in its folder, which defines the canvas: add this placement file, or "
+            "give initial=PATH.plc if the command has that setting"
         )
     _, netlist_read, located, *_ = read_netlist_file(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
@@ -178,8 +173,7 @@ def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) 
     path = Path(folder)
     if not force and path.is_dir() and any(path.iterdir()):
         raise DesignError(
-            f"out={folder}: the folder is there already and not empty; --force replaces the design in it, be it the "
-            "same or another, or give another out"
+            f"out={folder}: the folder exists and is not empty; --force replaces the design in it, or give another out"
         )
 
 

@@ -4,8 +4,6 @@ An array becomes one hard macro with the pins of all its macros, so that trainin
 need no special case; an export expands it. Axis legend: N nodes, M macros of an array. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -33,19 +31,14 @@ _EXACT = 1e-6  # µm
 class ArraySetting:
     """An array that the user requests.
 
-    Attributes:
-        name: the name of the macro that represents it.
-        macros: patterns (`*`) of its macros' names.
-        columns: number of columns; 0: the block of minimum half perimeter without an empty place.
-        gap: µm between its macros, across and up; None: the distance that their halos require.
-
     Raises:
         DesignError: a number is negative.
     """
 
-    name: str
-    macros: tuple[str, ...]
-    columns: int = 0
+    name: str  # the name of the macro that represents it
+    macros: tuple[str, ...]  # patterns (`*`) of its macros' names
+    columns: int = 0  # number of columns; 0: the block of minimum half perimeter without an empty place
+    # µm between its macros, across and up; None: the distance that their halos require
     gap: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -174,9 +167,9 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
             sides = abs(netlist.width[node] - netlist.width[first]), abs(netlist.height[node] - netlist.height[first])
             if max(sides) > _EXACT or flat.master[node] != flat.master[first]:
                 raise DesignError(
-                    f"{whose} of {netlist.width[node]:g} × {netlist.height[node]:g} µm is another one than "
+                    f"{whose} of {netlist.width[node]:g} × {netlist.height[node]:g} µm has another master than "
                     f"{netlist.names[first]!r} of {netlist.width[first]:g} × {netlist.height[first]:g} µm; an array's "
-                    "macros are all of one master"
+                    "macros must have the same master"
                 )
             for region in constraints.regions:
                 if (node in region.nodes) != (first in region.nodes):
@@ -230,7 +223,7 @@ def _joined(
         arrays=tuple(arrays),
     )
     regions = _renumbered(constraints.regions, number)
-    notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
+    notice = f"the macros of {scattered} arrays are not arranged as arrays in the files: each starts at their centre"
     grids = tuple(dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids)
     joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
     return design, joined, (notice,) if scattered else ()

@@ -3,14 +3,11 @@
 Lengths in µm. The engine's chip cost uses the same constants; `native/chip_constants.hpp` defines them for both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist import _native
 
-DENSITY: float = _native.DENSITY
-"""Fraction of the free area that cells may fill; the default of OpenROAD's placer."""
+DENSITY: float = _native.DENSITY  # fraction of the free area that cells may fill; the default of OpenROAD's placer
 CELL_SHARE: float = _native.CELL_SHARE
 """Fraction of a soft macro's area that its cells need; clusters are drawn at half utilisation (Circuit Training)."""
 PDN_CHANNEL = 10.0

@@ -7,8 +7,6 @@ have a common one (the Chinese remainder theorem). Axis legend: K rectangles. Le
 name says otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -22,8 +20,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.technology import LayerDirection, Master
 
-COARSEST = 2.0
-"""Maximum common period in µm of layers that are aligned together."""
+COARSEST = 2.0  # maximum common period in µm of layers that are aligned together
 _MOST_LINES = 1_000
 """Maximum number of tracks in a period of a layer; for a layer with more, only the first pattern counts."""
 _DIRECTIONS = (
@@ -77,7 +74,8 @@ def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: l
     found, aligned, failed = [], set[str](), set[str]()
     for name, nodes in nodes_of.items():
         master, grids = technology.masters[name], list[SnapGrid]()
-        counts, off = _pins_on(master), defaultdict[str, dict[Orientation, int]](dict)
+        counts = Counter(layer for pin in master.pins if pin.is_signal for layer in pin.shapes)  # pins on each layer
+        off = defaultdict[str, dict[Orientation, int]](dict)
         for turn in Orientation:
             axes = [_chosen(master, turn, axis, lines[axis], plan) for axis in (0, 1)]
             grids.append(_grid(axes, plan))
@@ -97,7 +95,7 @@ def macro_grids_on_tracks(flat: FlatDesign, orientations: np.ndarray, notices: l
                 )
         for layer in sorted(counts.keys() - lines[0].keys() - lines[1].keys()):
             notices.append(
-                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan gives {layer} none"
+                f"{counts[layer]} pins on {layer} of {name!r} are on no track: the floorplan has no tracks on {layer}"
             )
         found.append(MacroGrid(np.array(nodes), tuple(grids)))
     if aligned - failed:
@@ -123,11 +121,6 @@ def _lines(flat: FlatDesign, direction: LayerDirection) -> Mapping[str, _Lines]:
         at = {(start + i * step) % period for step, start in patterns for i in range(period // step)}
         found[layer.name] = _Lines(period, tuple(sorted(at)))
     return found
-
-
-def _pins_on(master: Master) -> Counter[str]:
-    """Layer → number of signal pins with a shape on it."""
-    return Counter(layer for pin in master.pins if pin.is_signal for layer in pin.shapes)
 
 
 def _layers(master: Master, turn: Orientation, axis: int, lines: Mapping[str, _Lines], units: float) -> list[_Layer]:

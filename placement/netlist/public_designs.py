@@ -3,8 +3,6 @@
 Every file has a SHA-256, so that a design is the one that the documentation measured, wherever it is downloaded.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import hashlib
@@ -23,46 +21,30 @@ from placement.netlist.load import fetched_folder
 SOURCE = "https://raw.githubusercontent.com/TILOS-AI-Institute/MacroPlacement/{ref}"
 """The MacroPlacement project's repository (BSD-3-Clause); `{ref}` is a branch or a commit of it."""
 SCHEMES = ("https", "http", "file")
-CHUNK = 1 << 16
-"""Maximum number of bytes read at once."""
-SILENCE = 30.0
-"""Maximum seconds without data from a server."""
-DEADLINE = 600.0
-"""Maximum seconds for a design."""
+CHUNK = 1 << 16  # maximum number of bytes read at once
+SILENCE = 30.0  # maximum seconds without data from a server
+DEADLINE = 600.0  # maximum seconds for a design
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicFile:
-    """A file of a public design.
+    """A file of a public design."""
 
-    Attributes:
-        name: name in the design's folder.
-        path: path below the source.
-        size: bytes.
-        sha256: SHA-256 of its bytes as downloaded.
-        ref: the branch or commit where the file has these bytes.
-    """
-
-    name: str
-    path: str
-    size: int
-    sha256: str
-    ref: str = "main"
+    name: str  # name in the design's folder
+    path: str  # path below the source
+    size: int  # bytes
+    sha256: str  # SHA-256 of its bytes as downloaded
+    ref: str = "main"  # the branch or commit where the file has these bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicDesign:
-    """A public design.
+    """A public design."""
 
-    Attributes:
-        about: a one-line description.
-        files: its files; the netlist is last, since a folder without it is no design.
-        importing: the arguments of `macro-placement import` that make a design of the files, with `{}` for their
-            folder; empty if the files already are a design.
-    """
-
-    about: str
-    files: tuple[PublicFile, ...]
+    about: str  # a one-line description
+    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is no design
+    # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
+    # the files already are a design
     importing: str = ""
 
     @property
@@ -98,7 +80,7 @@ def _published(placer: str, size: int, sha256: str) -> PublicFile:
     return PublicFile(f"{placer}.def", path, size, sha256, _PUBLISHED)
 
 
-PUBLIC_DESIGNS = {
+PUBLIC_DESIGNS = {  # the designs that can be fetched, by name
     "ariane133_ng45": PublicDesign(
         "Ariane RISC-V core, NanGate45, clustered: 133 hard and 782 soft macros",
         (
@@ -129,7 +111,7 @@ PUBLIC_DESIGNS = {
         f"{_ARIANE_IMPORT} --def {{}}/floorplan.def --halo 5",
     ),
     "ariane133_ng45_68": PublicDesign(
-        "the same core on the floorplan of the published comparison, with the macros as five placers put them",
+        "the same core on the floorplan of the published comparison, with macro placements from five placers",
         (
             _published("CT_AC", 179_871, "85b228ef3d0fe75ca5ea3a3c860ce15e5ecac0bc2e0349de0e80949e8eaa3eb7"),
             _published("CT_Scratch", 179_882, "26d51b25d35ce37fc8d5a5089b7e5379aa27813909e867a6e6c4d4577839e58e"),
@@ -169,7 +151,6 @@ PUBLIC_DESIGNS = {
         "--lef {}/ariane.lef --def {}/ariane_X2_xflip.def.gz",
     ),
 }  # fmt: skip
-"""The designs that can be fetched, by name."""
 
 Progress = Callable[[PublicFile, int], None]
 """Called with a file and the number of its bytes that have arrived; with its size once it is written."""
@@ -221,15 +202,11 @@ def fetch(
     folder.mkdir(parents=True, exist_ok=True)
     for file in design.files:
         target = folder / file.name
-        if not _is_intact(target, file):
+        if not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != file.sha256:
             url = f"{source.replace('{ref}', file.ref).rstrip('/')}/{file.path}"
             write_whole(target, _download(url, file, deadline, progress))
         progress(file, file.size)
     return folder
-
-
-def _is_intact(path: Path, file: PublicFile) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
 
 
 def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -> bytes:

@@ -6,8 +6,6 @@ buffer's input, plus the segment's (Elmore, 0.69 R C). Wires have the resistance
 layer that has any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,21 +16,16 @@ from placement.netlist.technology import RoutingLayer
 from placement.netlist.timing_library import Buffer, TimingLibrary, buffers
 from placement.netlist.timing_netlist import WireModel
 
-LAYER = 2
-"""Index of the layer that prices wires, among the layers with resistance and capacitance."""
-ASSUMED_CAPACITANCE = 0.17
-"""Capacitance in fF/µm if the LEF files give none; nearly the same in all technologies."""
+LAYER = 2  # index of the layer that prices wires, among the layers with resistance and capacitance
+ASSUMED_CAPACITANCE = 0.17  # capacitance in fF/µm if the LEF files give none; nearly the same in all technologies
 ASSUMED_RESISTIVITY = 0.02
 """Resistivity in Ω µm of a wire twice as high as wide, if the LEF files give no resistance. With it the third layer of
 ASAP7 has 31 Ω and 0.17 fF per µm; OpenROAD's flow, which fits them to extracted designs, has 32 Ω and 0.17 fF for its
 signals."""
 _ELMORE = 0.69
-_SLEW_OF_WIRE = 2.2
-"""Slew of the whole swing over a segment's R C; its square is added to the buffer's."""
-_ROUNDS = 6
-"""Iterations of the slew that a repeater passes to the next."""
-_SEGMENTS = np.geomspace(2.0, 4000.0, 60)
-"""Candidate distances between repeaters, in µm."""
+_SLEW_OF_WIRE = 2.2  # slew of the whole swing over a segment's R C; its square is added to the buffer's
+_ROUNDS = 6  # iterations of the slew that a repeater passes to the next
+_SEGMENTS = np.geomspace(2.0, 4000.0, 60)  # candidate distances between repeaters, in µm
 
 
 class _Stage(NamedTuple):
@@ -58,8 +51,8 @@ def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireMo
     ]
     if not found:
         raise DesignError(
-            "the Liberty files have no buffer (one input, one output, not inverting), of which repeated wires consist: "
-            "give the library of the standard cells, too"
+            "the Liberty files have no buffer (one input, one output, not inverting) to repeat wires with: give the "
+            "library of the standard cells, too"
         )
     best = min(found)
     loaded = _input_load(library, best.buffer)

@@ -4,16 +4,12 @@ In a gap between two macros that is narrower than a cell, a global placer puts c
 nearby position; and macros whose halos touch enclose the cells behind them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
 
-SLIVER = 20
-"""Minimum number of sites in a run that is no sliver; few cells fit in fewer, and hardly any beside another."""
-_MOST_CELLS = 0.99
-"""Fraction of the cells that fit in a channel; a few very wide ones would widen all channels."""
+SLIVER = 20  # minimum number of sites in a run that is no sliver; few cells fit in fewer, and hardly any beside another
+_MOST_CELLS = 0.99  # fraction of the cells that fit in a channel; a few very wide ones would widen all channels
 _MOST_COVERED = 0.9
 """Maximum fraction of the core under macros with half the spacing around them, so that legal placements exist."""
 

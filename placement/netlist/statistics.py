@@ -1,7 +1,5 @@
 """Statistics of a design."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 
@@ -12,44 +10,29 @@ from scipy.sparse.csgraph import connected_components
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import graph_arrays, vertex_name
 
-_LISTED = 5
-"""Number of nets and nodes that are listed."""
+_LISTED = 5  # number of nets and nodes that are listed
 
 
 class Statistics(NamedTuple):
-    """The statistics that `macro-placement describe` prints.
+    """The statistics that `macro-placement describe` prints."""
 
-    Attributes:
-        nodes, pins_of: number of nodes, and of their pins, of each kind (`hard`, `soft`, `port`, `cell`).
-        pins, unused_pins: number of all pins, and of those on no net.
-        nets, total_weight: number of nets, and the sum of their weights.
-        net_degree: pins of a net → number of such nets.
-        utilization: covered fraction of the canvas by kind of macro.
-        shapes: (width, height) in µm → number of hard macros, most frequent first.
-        fixed: number of fixed hard macros.
-        graph_nodes, graph_edges: sizes of `graph_arrays`.
-        components: sizes of the graph's connected components, largest first.
-        mean_neighbours: mean number of graph neighbours of a hard macro and of a soft macro.
-        largest_nets: (driver's name, pins, weight), most pins first.
-        most_connected: (graph node's name, weight of its edges, neighbours), heaviest first.
-    """
-
+    # nodes, pins_of: number of nodes, and of their pins, of each kind (`hard`, `soft`, `port`, `cell`)
     nodes: dict[str, int]
-    pins: int
+    pins: int  # pins, unused_pins: number of all pins, and of those on no net
     pins_of: dict[str, int]
     unused_pins: int
-    nets: int
+    nets: int  # nets, total_weight: number of nets, and the sum of their weights
     total_weight: float
-    net_degree: dict[int, int]
-    utilization: dict[str, float]
-    shapes: dict[tuple[float, float], int]
-    fixed: int
-    graph_nodes: int
+    net_degree: dict[int, int]  # pins of a net → number of such nets
+    utilization: dict[str, float]  # covered fraction of the canvas by kind of macro
+    shapes: dict[tuple[float, float], int]  # (width, height) in µm → number of hard macros, most frequent first
+    fixed: int  # number of fixed hard macros
+    graph_nodes: int  # graph_nodes, graph_edges: sizes of `graph_arrays`
     graph_edges: int
-    components: list[int]
-    mean_neighbours: dict[str, float]
-    largest_nets: list[tuple[str, int, float]]
-    most_connected: list[tuple[str, float, int]]
+    components: list[int]  # sizes of the graph's connected components, largest first
+    mean_neighbours: dict[str, float]  # mean number of graph neighbours of a hard macro and of a soft macro
+    largest_nets: list[tuple[str, int, float]]  # (driver's name, pins, weight), most pins first
+    most_connected: list[tuple[str, float, int]]  # (graph node's name, weight of its edges, neighbours), heaviest first
 
 
 def statistics(design: Design) -> Statistics:

@@ -4,8 +4,6 @@ Axis legend: K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in �
 the lower left corner of its box, in orientation N.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Mapping
@@ -13,8 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-BLOCK_KINDS = ("BLOCK", "PAD", "RING")
-"""Classes (LEF CLASS) of masters whose instances are macros."""
+BLOCK_KINDS = ("BLOCK", "PAD", "RING")  # classes (LEF CLASS) of masters whose instances are macros
 _PAD_CORNERS = ("TOPLEFT", "TOPRIGHT", "BOTTOMLEFT", "BOTTOMRIGHT")
 
 
@@ -29,26 +26,16 @@ class LayerDirection(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class RoutingLayer:
-    """A routing layer.
+    """A routing layer."""
 
-    Attributes:
-        name: the name in the LEF file.
-        direction: its preferred direction.
-        pitch_x, pitch_y: µm between neighbouring wires in x and in y; 0 if the file gives none.
-        width: wire width in µm; 0 if the file gives none.
-        number: its index among the routing layers, lowest first.
-        resistance: Ω per µm of a wire of that width; 0 if the file gives none.
-        capacitance: fF per µm of such a wire to its surroundings; 0 if the file gives none.
-    """
-
-    name: str
-    direction: LayerDirection
-    pitch_x: float
+    name: str  # the name in the LEF file
+    direction: LayerDirection  # its preferred direction
+    pitch_x: float  # pitch_x, pitch_y: µm between neighbouring wires in x and in y; 0 if the file gives none
     pitch_y: float
-    width: float
-    number: int
-    resistance: float = 0.0
-    capacitance: float = 0.0
+    width: float  # wire width in µm; 0 if the file gives none
+    number: int  # its index among the routing layers, lowest first
+    resistance: float = 0.0  # Ω per µm of a wire of that width; 0 if the file gives none
+    capacitance: float = 0.0  # fF per µm of such a wire to its surroundings; 0 if the file gives none
 
     @property
     def pitch(self) -> float:
@@ -68,23 +55,15 @@ class Site:
 
 @dataclasses.dataclass(frozen=True)
 class MasterPin:
-    """A pin of a master.
+    """A pin of a master."""
 
-    Attributes:
-        name: the name in the LEF file.
-        direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" if the file gives none.
-        use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none.
-        x, y: µm, the centre of the box around all its ports.
-        layer: the layer of its first shape; "" if it has no shape.
-        shapes: layer name → float64 [K, 4] µm, its shapes; kept for blocks only.
-    """
-
-    name: str
-    direction: str
-    use: str
-    x: float
+    name: str  # the name in the LEF file
+    direction: str  # INPUT, OUTPUT, INOUT or FEEDTHRU; "" if the file gives none
+    use: str  # SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none
+    x: float  # x, y: µm, the centre of the box around all its ports
     y: float
-    layer: str
+    layer: str  # the layer of its first shape; "" if it has no shape
+    # layer name → float64 [K, 4] µm, its shapes; kept for blocks only
     shapes: Mapping[str, np.ndarray] = dataclasses.field(
         default_factory=lambda: MappingProxyType({}), compare=False, repr=False
     )
@@ -97,30 +76,19 @@ class MasterPin:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Master:
-    """A cell or block that components are instances of.
+    """A cell or block that components are instances of."""
 
-    Attributes:
-        name: the name that components refer to.
-        kind: the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP.
-        subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …), or "".
-        width, height: µm; 0 if the file gives none, as for covers, or for masters that only other designs use.
-        symmetry: words of SYMMETRY: X, Y, R90.
-        site: the site of its rows; "" if the file gives none.
-        pins: its pins in file order.
-        obstructions: layer name → float64 [K, 4] µm, the shapes of OBS.
-        pin_shapes: layer name → float64 [K, 4] µm, the shapes of the pins; kept for blocks only.
-    """
-
-    name: str
-    kind: str
-    subkind: str
+    name: str  # the name that components refer to
+    kind: str  # the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP
+    subkind: str  # the second word of CLASS (TIEHIGH, WELLTAP, SPACER …), or ""
+    # width, height: µm; 0 if the file gives none, as for covers, or for masters that only other designs use
     width: float
     height: float
-    symmetry: frozenset[str]
-    site: str
-    pins: tuple[MasterPin, ...]
-    obstructions: Mapping[str, np.ndarray]
-    pin_shapes: Mapping[str, np.ndarray]
+    symmetry: frozenset[str]  # words of SYMMETRY: X, Y, R90
+    site: str  # the site of its rows; "" if the file gives none
+    pins: tuple[MasterPin, ...]  # its pins in file order
+    obstructions: Mapping[str, np.ndarray]  # layer name → float64 [K, 4] µm, the shapes of OBS
+    pin_shapes: Mapping[str, np.ndarray]  # layer name → float64 [K, 4] µm, the shapes of the pins; kept for blocks only
 
     @property
     def has_size(self) -> bool:
@@ -150,23 +118,14 @@ class Master:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Technology:
-    """The content of a set of LEF files.
+    """The content of a set of LEF files."""
 
-    Attributes:
-        units: database units per µm that LEF requires; 0 if no file gives them.
-        manufacturing_grid: µm; 0 if no file gives it.
-        layers: the routing layers, lowest first.
-        sites: name → site.
-        masters: name → master.
-        notices: the parts of the files that were skipped.
-    """
-
-    units: float = 0.0
-    manufacturing_grid: float = 0.0
-    layers: tuple[RoutingLayer, ...] = ()
-    sites: Mapping[str, Site] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-    masters: Mapping[str, Master] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-    notices: tuple[str, ...] = ()
+    units: float = 0.0  # database units per µm that LEF requires; 0 if no file gives them
+    manufacturing_grid: float = 0.0  # µm; 0 if no file gives it
+    layers: tuple[RoutingLayer, ...] = ()  # the routing layers, lowest first
+    sites: Mapping[str, Site] = dataclasses.field(default_factory=lambda: MappingProxyType({}))  # name → site
+    masters: Mapping[str, Master] = dataclasses.field(default_factory=lambda: MappingProxyType({}))  # name → master
+    notices: tuple[str, ...] = ()  # the parts of the files that were skipped
 
 
 def merged(technologies: list[Technology]) -> Technology:
@@ -196,4 +155,4 @@ def size_conflict(known: Master, other: Master) -> list[str]:
     if (known.width, known.height) == (other.width, other.height):
         return []
     sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"
-    return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition holds"]
+    return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition is used"]

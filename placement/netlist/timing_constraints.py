@@ -1,7 +1,5 @@
 """Timing constraints on paths: clocks, delays outside of the chip, and exceptions. Times in ps."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, NamedTuple
 
@@ -15,60 +13,38 @@ class Object(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Clock:
-    """An ideal clock, which reaches every register at the same time.
+    """An ideal clock, which reaches every register at the same time."""
 
-    Attributes:
-        name: the clock's name.
-        period: ps.
-        rise, fall: ps, the times of its edges in the first period.
-        sources: ports and pins where it enters; empty: a virtual clock, for delays outside of the chip.
-        latency: ps from its source to registers.
-        uncertainty: ps subtracted from every check.
-        transition: ps, its slew at registers from the SDC file.
-        is_generated: whether it is generated from another clock, which ends at its sources.
-    """
-
-    name: str
-    period: float
-    rise: float
+    name: str  # the clock's name
+    period: float  # ps
+    rise: float  # rise, fall: ps, the times of its edges in the first period
     fall: float
+    # ports and pins where it enters; empty: a virtual clock, for delays outside of the chip
     sources: tuple[Object, ...] = ()
-    latency: float = 0.0
-    uncertainty: float = 0.0
-    transition: float = 0.0
-    is_generated: bool = False
+    latency: float = 0.0  # ps from its source to registers
+    uncertainty: float = 0.0  # ps subtracted from every check
+    transition: float = 0.0  # ps, its slew at registers from the SDC file
+    is_generated: bool = False  # whether it is generated from another clock, which ends at its sources
 
 
 @dataclasses.dataclass(frozen=True)
 class PortDelay:
-    """The delay outside of the chip at a port, after (an input) or before (an output) a clock's edge.
+    """The delay outside of the chip at a port, after (an input) or before (an output) a clock's edge."""
 
-    Attributes:
-        port: the port's name; clock: the clock's name.
-        is_falling: whether the edge is the falling one.
-        rise, fall: ps, of a rising and a falling signal.
-    """
-
-    port: str
+    port: str  # the port's name; clock: the clock's name
     clock: str
-    is_falling: bool
-    rise: float
+    is_falling: bool  # whether the edge is the falling one
+    rise: float  # rise, fall: ps, of a rising and a falling signal
     fall: float
 
 
 @dataclasses.dataclass(frozen=True)
 class PathException:
-    """Paths with an exception.
+    """Paths with an exception."""
 
-    Attributes:
-        cycles: clock periods that they may take; 0: they are not checked.
-        begins: objects where they begin; empty: anywhere.
-        ends: objects where they end; empty: anywhere.
-    """
-
-    cycles: int
-    begins: tuple[Object, ...]
-    ends: tuple[Object, ...]
+    cycles: int  # clock periods that they may take; 0: they are not checked
+    begins: tuple[Object, ...]  # objects where they begin; empty: anywhere
+    ends: tuple[Object, ...]  # objects where they end; empty: anywhere
 
 
 @dataclasses.dataclass(frozen=True)

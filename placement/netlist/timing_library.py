@@ -20,44 +20,34 @@ _LISTS = ("cells", "pins")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingLibrary:
-    """The cells of one or more Liberty files.
+    """The cells of one or more Liberty files."""
 
-    Attributes:
-        cells: K names; cell k has the pins `pin_start[k]:pin_start[k+1]` and the arcs `arc_start[k]:arc_start[k+1]`.
-        pin_start, arc_start: int32 [K+1].
-        is_latch: int8 [K].
-        pins: P names, a bus bit as `D[3]`.
-        direction: int8 [P], 1: input, 2: output, 3: both, 0: inside; is_clock: int8 [P].
-        rise_capacitance, fall_capacitance, max_capacitance: float32 [P], fF; the last is 0 if there is no limit.
-        arc_from, arc_to: int32 [A], pins; for a limit, the clock and the data.
-        arc_kind, arc_sense: int8 [A]; the sense is 1 (positive), -1 (negative) or 0 (both).
-        arc_tables: int32 [4 A], for each arc the tables of the delay to a rising and a falling output and of the slew
-            of both; for a limit, those of rising and falling data; -1: none.
-        rows, columns, offset: int32 [T]; table t has its rising row and column indices, then its values row by row,
-            from `offset[t]` in `numbers`. Rows are slews at the source, columns loads; for a limit, both are slews, of
-            clock and data.
-        numbers: float32 [·].
-    """
-
+    # K names; cell k has the pins `pin_start[k]:pin_start[k+1]` and the arcs `arc_start[k]:arc_start[k+1]`
     cells: tuple[str, ...]
-    pin_start: np.ndarray
+    pin_start: np.ndarray  # pin_start, arc_start: int32 [K+1]
     arc_start: np.ndarray
-    is_latch: np.ndarray
-    pins: tuple[str, ...]
-    direction: np.ndarray
+    is_latch: np.ndarray  # int8 [K]
+    pins: tuple[str, ...]  # P names, a bus bit as `D[3]`
+    direction: np.ndarray  # int8 [P], 1: input, 2: output, 3: both, 0: inside; is_clock: int8 [P]
     is_clock: np.ndarray
+    # rise_capacitance, fall_capacitance, max_capacitance: float32 [P], fF; the last is 0 if there is no limit
     rise_capacitance: np.ndarray
     fall_capacitance: np.ndarray
     max_capacitance: np.ndarray
-    arc_from: np.ndarray
+    arc_from: np.ndarray  # arc_from, arc_to: int32 [A], pins; for a limit, the clock and the data
     arc_to: np.ndarray
-    arc_kind: np.ndarray
+    arc_kind: np.ndarray  # arc_kind, arc_sense: int8 [A]; the sense is 1 (positive), -1 (negative) or 0 (both)
     arc_sense: np.ndarray
+    # int32 [4 A], for each arc the tables of the delay to a rising and a falling output and of the slew of both; for a
+    # limit, those of rising and falling data; -1: none
     arc_tables: np.ndarray
+    # rows, columns, offset: int32 [T]; table t has its rising row and column indices, then its values row by row, from
+    # `offset[t]` in `numbers`. Rows are slews at the source, columns loads; for a limit, both are slews, of clock and
+    # data.
     rows: np.ndarray
     columns: np.ndarray
     offset: np.ndarray
-    numbers: np.ndarray
+    numbers: np.ndarray  # float32 [·]
 
     @classmethod
     def array_names(cls) -> list[str]:

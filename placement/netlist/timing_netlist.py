@@ -26,83 +26,48 @@ _ARRAYS = ("cell", "instance", "library_pin", "port", "net_start", "node", "dx",
 
 @dataclasses.dataclass(frozen=True)
 class WireModel:
-    """The model of optimally repeated wires.
+    """The model of optimally repeated wires."""
 
-    Attributes:
-        delay_per_um: ps, of a repeated wire.
-        capacitance_per_um: fF.
-        resistance_per_um: Ω.
-        most_load: fF, the maximum load of a driver: the first segment of a repeated wire and its repeater's input.
-        stage_delay: ps, of a repeater with its segment.
-        segment: µm between repeaters.
-        fanout_ratio: load of a repeater over its input capacitance, above 1.
-        repeater: the name of the buffer.
-        source: the source of resistance and capacitance, a sentence.
-    """
-
-    delay_per_um: float
-    capacitance_per_um: float
-    resistance_per_um: float
-    most_load: float
-    stage_delay: float
-    segment: float
-    fanout_ratio: float
-    repeater: str
-    source: str
+    delay_per_um: float  # ps, of a repeated wire
+    capacitance_per_um: float  # fF
+    resistance_per_um: float  # Ω
+    most_load: float  # fF, the maximum load of a driver: the first segment of a repeated wire and its repeater's input
+    stage_delay: float  # ps, of a repeater with its segment
+    segment: float  # µm between repeaters
+    fanout_ratio: float  # load of a repeater over its input capacitance, above 1
+    repeater: str  # the name of the buffer
+    source: str  # the source of resistance and capacitance, a sentence
 
 
 @dataclasses.dataclass(frozen=True)
 class InputFile:
-    """An input file for another timer.
+    """An input file for another timer."""
 
-    Attributes:
-        kind: `verilog`, `liberty` or `sdc`.
-        path: absolute; sha256: of its unpacked bytes.
-    """
-
-    kind: str
-    path: str
+    kind: str  # `verilog`, `liberty` or `sdc`
+    path: str  # absolute; sha256: of its unpacked bytes
     sha256: str
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TimingNetlist:
-    """The pins of a flat design and their timing data.
+    """The pins of a flat design and their timing data."""
 
-    Attributes:
-        library: the timing of the masters that the design uses.
-        cell: int32 [I], the instance's cell in the library; -1: the library does not have it.
-        instance: int32 [P]; -1: a port.
-        library_pin: int32 [P]; -1: a port, or not in the library.
-        port: int8 [P], 1 for a port that drives its net (an input), 2 for a driven port, 0 for other pins.
-        net_start: int32 [E+1]; net e has the pins `net_start[e]:net_start[e+1]`.
-        node: int32 [P], the pin's node in the flat design.
-        dx, dy: float32 [P], µm from the node's centre in orientation N.
-        members: instances whose node is an array → their names; others have the names of their nodes.
-        constraints: clocks, delays and exceptions.
-        wires: the delay model of wires.
-        sources: the Liberty and SDC files.
-        notices: unusual, assumed or omitted facts.
-        top: the netlist's top module.
-        files: netlist, libraries and constraints, with their paths at the import.
-    """
-
-    library: TimingLibrary
-    cell: np.ndarray
-    instance: np.ndarray
-    library_pin: np.ndarray
-    port: np.ndarray
-    net_start: np.ndarray
-    node: np.ndarray
-    dx: np.ndarray
+    library: TimingLibrary  # the timing of the masters that the design uses
+    cell: np.ndarray  # int32 [I], the instance's cell in the library; -1: the library does not have it
+    instance: np.ndarray  # int32 [P]; -1: a port
+    library_pin: np.ndarray  # int32 [P]; -1: a port, or not in the library
+    port: np.ndarray  # int8 [P], 1 for a port that drives its net (an input), 2 for a driven port, 0 for other pins
+    net_start: np.ndarray  # int32 [E+1]; net e has the pins `net_start[e]:net_start[e+1]`
+    node: np.ndarray  # int32 [P], the pin's node in the flat design
+    dx: np.ndarray  # dx, dy: float32 [P], µm from the node's centre in orientation N
     dy: np.ndarray
-    members: dict[int, str]
-    constraints: TimingConstraints
-    wires: WireModel
-    sources: tuple[SourceFile, ...] = ()
-    notices: tuple[str, ...] = ()
-    top: str = ""
-    files: tuple[InputFile, ...] = ()
+    members: dict[int, str]  # instances whose node is an array → their names; others have the names of their nodes
+    constraints: TimingConstraints  # clocks, delays and exceptions
+    wires: WireModel  # the delay model of wires
+    sources: tuple[SourceFile, ...] = ()  # the Liberty and SDC files
+    notices: tuple[str, ...] = ()  # unusual, assumed or omitted facts
+    top: str = ""  # the netlist's top module
+    files: tuple[InputFile, ...] = ()  # netlist, libraries and constraints, with their paths at the import
 
     def onto(self, before: FlatDesign, after: FlatDesign) -> TimingNetlist:
         """The same timing netlist for `after`, in which arrays replace some of the macros of `before`."""

@@ -3,8 +3,6 @@
 Axis legend: N nodes of the design, A nodes of the user's files, in which the macros of arrays are separate nodes.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -18,18 +16,13 @@ from placement.netlist.load import read_clusters
 
 
 class UserPlacement(NamedTuple):
-    """The nodes of an imported design as a DEF file places them.
+    """The nodes of an imported design as a DEF file places them."""
 
-    Attributes:
-        placement: µm from the core's lower left corner.
-        has_cells: whether the file places the standard cells; soft macros are then located at their cells' centres of
-            area, otherwise where the design has them.
-        notices: the components that were skipped.
-    """
-
-    placement: Placement
+    placement: Placement  # µm from the core's lower left corner
+    # whether the file places the standard cells; soft macros are then located at their cells' centres of area,
+    # otherwise where the design has them
     has_cells: bool
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the components that were skipped
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:
@@ -108,7 +101,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
     blocks = {design.master_names[master] for master in design.master[design.netlist.hard].tolist() if master >= 0}
     unknown, passed = passed_over(file, node_of, blocks, "design")
-    missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that the file does not have")
+    missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that are not in the file")
     reject(path, [*unknown, *missing])
     is_macro = (node_of >= 0) & (netlist.kind[node_of] == NodeKind.HARD)
     status, heaps = placement_status(file, is_macro)
@@ -170,6 +163,6 @@ def _joined(path: str | os.PathLike[str], design: FlatDesign, own: np.ndarray, a
         else:
             x[array.node], y[array.node], orientation[array.node] = found
             placed[array.node] = True
-    what = "arrays whose macros are not arranged as the import joined them"
+    what = "arrays whose macros are not arranged as at the import"
     reject(path, [(what, len(scattered), scattered[:SHOWN])] if scattered else [])
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=design.placement.fixed)

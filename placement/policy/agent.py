@@ -223,10 +223,10 @@ class Agent(Acting):
         return decisions
 
     def _check(self, observation: Observation) -> None:
-        if observation.x.shape[1] != self.inputs.order.shape[1]:
+        if observation.x.shape[1] != self.inputs.size.shape[1]:
             raise ValueError(
                 f"observation of {observation.x.shape[1]} macros for an agent whose designs have "
-                f"{self.inputs.order.shape[1]}: give agent and pool the same designs"
+                f"{self.inputs.size.shape[1]}: give agent and pool the same designs"
             )
 
     def _traced_embed(self, params: Params, inputs: GraphInputs) -> Embeddings:

@@ -1,9 +1,8 @@
 """The network `edge_gnn`: a graph encoder, a context per design and step, a grid decoder.
 
-**Encoder and contexts** depend on parameters and designs only (`embed`). The encoder follows "A graph placement
-methodology for fast chip design" (Mirhoseini et al., Nature 2021), section "Edge-based graph neural network": an edge's
-embedding comes from both its end nodes and its weight, a node's from the mean of its edges. The edge function is
-symmetrised over the edge's direction, as Circuit Training does.
+**Encoder and contexts** depend on parameters and designs only (`embed`). The encoder is
+`placement.policy.graph_encoder`. A context is what the decoder gets of the current macro: how to read the maps, how
+strongly to follow each prior, and a preferred position.
 
 **The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
 before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU (measured:
@@ -12,9 +11,9 @@ add up in float32; what goes straight to the logits (location head, priors) stay
 
 One network serves designs of different sizes and grids.
 
-Axis legend: G designs, N graph nodes, E edges, F node features, T macros, D node width, W grid width, M cosine
-frequencies, B samples, K spring targets, U priors, L map channels, V global values,
-R grid rows, C grid columns, Q regions along one axis, H = 2·W + M² + U, the context's numbers side by side.
+Axis legend: G designs, T macros, F features of a macro, W grid width, M cosine frequencies, B samples, K spring
+targets, U priors, L map channels, V global values, R grid rows, C grid columns, Q regions along one axis,
+H = 2·W + M² + U, the context's numbers side by side.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ from placement.policy.features import (
     rounded,
     situation,
 )
-from placement.policy.inputs import NODE_FEATURES, GraphInputs
+from placement.policy.graph_encoder import GraphEncoder, edge_weights
+from placement.policy.inputs import GraphInputs
 from placement.policy.springs import TARGETS
 
 REGIONS = 6
@@ -49,6 +49,7 @@ ILLEGAL = -1e9
 """Logit of an illegal cell: finite, and its probability is exactly 0."""
 _CONTEXT_HIDDEN = 64
 _RANK_WAVES = 6
+_MACRO_FEATURES = 2 * _RANK_WAVES + 1 + TARGETS + 4
 _FREQUENCIES = 8
 """Cosines per axis of the location head."""
 
@@ -59,8 +60,10 @@ class EdgeGNN(nnx.Module):
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
         self.config = config
         width, maps = config.grid_width, len(priors(config))
-        self.encoder = GraphEncoder(NODE_FEATURES, config.node_width, config.rounds, rngs=rngs)
-        features = 3 * config.node_width + 2 * _RANK_WAVES + 1 + TARGETS + 4
+        features = _MACRO_FEATURES
+        if config.graph:
+            self.encoder = GraphEncoder(features + 2 * TARGETS, config.node_width, config.rounds, rngs=rngs)
+            features += config.node_width
         self.context_hidden = nnx.Linear(features, _CONTEXT_HIDDEN, rngs=rngs)
         small = nnx.initializers.variance_scaling(1e-2, "fan_in", "normal")
         self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
@@ -71,25 +74,11 @@ class EdgeGNN(nnx.Module):
 
     def embed(self, inputs: GraphInputs) -> jax.Array:
         """float32 [G, T, H]: the context of the step that places each macro."""
-        nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, inputs.edge_mask)
-        if not self.config.graph:
-            nodes = jnp.zeros_like(nodes)
-        share = inputs.node_mask / inputs.node_mask.sum(axis=1, keepdims=True)
-        graph = jnp.einsum("gn,gnd->gd", share, nodes)
-        macros = jnp.take_along_axis(nodes, inputs.order[:, :, None], axis=1)
-        neighbours = jnp.einsum("gst,gtd->gsd", inputs.target_weights[:, 0], macros)
-        features = jnp.concatenate(
-            [
-                macros,
-                neighbours,
-                jnp.broadcast_to(graph[:, None], macros.shape),
-                _rank_features(inputs),
-                jnp.log1p(inputs.stiffness).transpose(0, 2, 1),
-                4 * inputs.size,
-                jnp.broadcast_to(inputs.aspect[:, None] - 1, inputs.size.shape),
-            ],
-            axis=2,
-        )
+        features = macro_features(inputs)
+        if self.config.graph:
+            pull = inputs.target_fixed.transpose(0, 2, 1, 3).reshape(*features.shape[:2], 2 * TARGETS)
+            embeddings = self.encoder(jnp.concatenate([features, pull], axis=2), edge_weights(inputs))
+            features = jnp.concatenate([embeddings, features], axis=2)
         hidden = nnx.relu(self.context_hidden(features))
         return jnp.concatenate([self.modulation(hidden), self.location(hidden), self.prior(hidden)], axis=2)
 
@@ -118,57 +107,19 @@ def prior_weights(config: PolicyConfig) -> nnx.Initializer:
     return nnx.initializers.constant(jnp.asarray(weights, jnp.float32))
 
 
-def _rank_features(inputs: GraphInputs) -> jax.Array:
-    """float32 [G, T, 2·waves + 1]: the place in the order as waves, which tells apart macros that look the same."""
-    macros = inputs.order.shape[1]
-    rank = jnp.arange(macros, dtype=jnp.float32)[None] / inputs.macros[:, None].astype(jnp.float32)
+def macro_features(inputs: GraphInputs) -> jax.Array:
+    """float32 [G, T, F]: each macro's place in the order, also as waves, stiffness, size, and the canvas's aspect."""
+    rank = jnp.arange(inputs.size.shape[1], dtype=jnp.float32)[None] / inputs.macros[:, None].astype(jnp.float32)
     angle = rank[:, :, None] * (math.pi * 2.0 ** jnp.arange(_RANK_WAVES, dtype=jnp.float32))
-    return jnp.concatenate([rank[:, :, None], jnp.sin(angle), jnp.cos(angle)], axis=2)
-
-
-class EdgeRound(nnx.Module):
-    """One round: edges from their ends, then nodes from the mean of their edges, added to what they were."""
-
-    def __init__(self, width: int, *, rngs: nnx.Rngs) -> None:
-        # An edge's first layer is split by its inputs, so that the products with the ends are made once per node.
-        self.ends = nnx.Linear(width, 2 * width, rngs=rngs)
-        self.weight = nnx.Linear(1, width, use_bias=False, rngs=rngs)
-        self.update = nnx.Linear(width, width, rngs=rngs)
-        self.norm = nnx.LayerNorm(width, rngs=rngs)
-
-    def __call__(
-        self, hidden: jax.Array, edges: jax.Array, edge_weight: jax.Array, edge_mask: jax.Array, degree: jax.Array
-    ) -> jax.Array:
-        """float32 [N, D] → float32 [N, D]; `edges` int32 [E, 2], `edge_weight`, `edge_mask` [E], `degree` [N]."""
-        width = hidden.shape[-1]
-        ends = self.ends(self.norm(hidden))
-        first, second = ends[edges[:, 0]], ends[edges[:, 1]]
-        bias = self.weight(edge_weight[:, None])
-        forward = nnx.relu(first[:, :width] + second[:, width:] + bias)
-        backward = nnx.relu(second[:, :width] + first[:, width:] + bias)
-        edge = (forward + backward) * (0.5 * edge_mask[:, None])
-        total = jnp.zeros_like(hidden).at[edges[:, 0]].add(edge).at[edges[:, 1]].add(edge)
-        return hidden + nnx.relu(self.update(total / degree[:, None]))
-
-
-class GraphEncoder(nnx.Module):
-    """Node embeddings of one design's graph."""
-
-    def __init__(self, features: int, width: int, rounds: int, *, rngs: nnx.Rngs) -> None:
-        self.rounds = rounds
-        self.input = nnx.Linear(features, width, rngs=rngs)
-        for index in range(rounds):
-            setattr(self, f"round_{index}", EdgeRound(width, rngs=rngs))
-        self.norm = nnx.LayerNorm(width, rngs=rngs)
-
-    def __call__(self, nodes: jax.Array, edges: jax.Array, edge_weight: jax.Array, edge_mask: jax.Array) -> jax.Array:
-        """float32 [N, F] → float32 [N, D]; edges as in `EdgeRound`, `edge_mask` being 0 at padding."""
-        hidden = nnx.relu(self.input(nodes))
-        degree = jnp.zeros(len(nodes), nodes.dtype).at[edges[:, 0]].add(edge_mask).at[edges[:, 1]].add(edge_mask)
-        for index in range(self.rounds):
-            layer: EdgeRound = getattr(self, f"round_{index}")
-            hidden = layer(hidden, edges, edge_weight, edge_mask, jnp.maximum(degree, 1))
-        return self.norm(hidden)
+    features = [
+        rank[:, :, None],
+        jnp.sin(angle),
+        jnp.cos(angle),
+        jnp.log1p(inputs.stiffness).transpose(0, 2, 1),
+        4 * inputs.size,
+        jnp.broadcast_to(inputs.aspect[:, None] - 1, inputs.size.shape),
+    ]
+    return jnp.concatenate(features, axis=2)
 
 
 class Context(NamedTuple):

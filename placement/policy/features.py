@@ -140,7 +140,7 @@ def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
     Takes O(T²) for each sample, whatever the number of designs.
     """
     design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
-    done = jnp.arange(inputs.order.shape[1])[None] < jnp.minimum(placed, inputs.macros[design])[:, None]
+    done = jnp.arange(inputs.size.shape[1])[None] < jnp.minimum(placed, inputs.macros[design])[:, None]
     return jnp.sum(_energy_terms(inputs, design, _positions(observation)) * done[:, :, None], axis=1)
 
 

@@ -51,13 +51,11 @@ class SpringTargets(NamedTuple):
             unplaced macros too.
         fixed: float64 [K, T, 2], the fixed nodes' share of the target.
         stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
-        equilibrium: float64 [M, 2], every movable node's position where all springs balance.
     """
 
     weights: np.ndarray
     fixed: np.ndarray
     stiffness: np.ndarray
-    equilibrium: np.ndarray
 
 
 def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,14 +93,13 @@ def spring_targets(design: Design) -> SpringTargets:
     degree = np.bincount(i, strength, count) + np.bincount(j, strength, count) + fixed[:, 2]
     anchor = _ANCHOR * (degree.mean() if count and degree.mean() > 0 else 1.0)
     right = fixed[:, :2] + anchor * 0.5
-    reduced, right_hard, back = _eliminate_soft(i, j, strength, degree + anchor, right, macros)
-    hard = np.linalg.solve(reduced, right_hard) if macros else np.zeros((0, 2))
+    reduced, right_hard = _eliminate_soft(i, j, strength, degree + anchor, right, macros)
     weights, shares, stiffness = (
         np.stack(both) for both in zip(_direct(reduced, right_hard), _sequential(reduced, right_hard), strict=True)
     )
     if macros:
         stiffness = stiffness / np.maximum(stiffness.mean(axis=1, keepdims=True), 1e-30)
-    return SpringTargets(weights, shares, stiffness, np.concatenate((hard, back(hard))))
+    return SpringTargets(weights, shares, stiffness)
 
 
 def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -123,8 +120,8 @@ def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def _eliminate_soft(
     i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
-) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """The system on the hard macros alone, [T, T] and [T, 2], and a function from hard to soft positions [M - T, 2]."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The system on the hard macros alone, [T, T] and [T, 2]."""
     count = len(diagonal)
     solve: Callable[[np.ndarray], np.ndarray]
     if count - macros <= _LARGEST_DENSE:
@@ -139,12 +136,7 @@ def _eliminate_soft(
         hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:]
         solve = functools.partial(conjugate_gradients, sparse[macros:, macros:].tocsr())
     reduced = hard - _coupled(cross, solve)
-    reduced_right = right[:macros] - cross @ solve(right[macros:])
-
-    def back(hard_positions: np.ndarray) -> np.ndarray:
-        return solve(right[macros:] - cross.T @ hard_positions)
-
-    return (reduced + reduced.T) / 2, reduced_right, back
+    return (reduced + reduced.T) / 2, right[:macros] - cross @ solve(right[macros:])
 
 
 def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -3,8 +3,6 @@
 All methods are thread-safe unless a class states otherwise.
 """
 
-from __future__ import annotations
-
 import collections
 import threading
 import time

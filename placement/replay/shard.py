@@ -22,28 +22,20 @@ from placement.transport.reverb_server import ReverbServer, start_server
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 INFO_SECONDS = 10
-COMPLETE = "DONE"
-"""The file that Reverb writes last into a checkpoint's folder."""
+COMPLETE = "DONE"  # the file that Reverb writes last into a checkpoint's folder
 _UNFINISHED = ".saving-"
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardLoad:
-    """A shard's report about itself.
+    """A shard's report about itself."""
 
-    Attributes:
-        size, capacity: current and maximum number of stored episodes.
-        written, taken: total numbers of episodes, including those before a restored checkpoint.
-        checkpoints: number of checkpoints saved since it began.
-        unauthenticated: number of connections closed because the client did not prove the run's token.
-    """
-
-    size: int
+    size: int  # size, capacity: current and maximum number of stored episodes
     capacity: int
-    written: int
+    written: int  # written, taken: total numbers of episodes, including those before a restored checkpoint
     taken: int
-    checkpoints: int
-    unauthenticated: int = 0
+    checkpoints: int  # number of checkpoints saved since it began
+    unauthenticated: int = 0  # number of connections closed because the client did not prove the run's token
 
 
 class ReplayShard:

@@ -6,8 +6,6 @@ dataset with one worker, which first-in-first-out order needs; its documentation
 training.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
@@ -27,12 +25,10 @@ from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.cancellation import CancellationManager
 
 TABLE = "episodes"
-PROBE_SECONDS = 5.0
-"""Timeout for a shard to answer `probe`, in seconds."""
+PROBE_SECONDS = 5.0  # timeout for a shard to answer `probe`, in seconds
 GONE_SECONDS, GONE_ATTEMPTS = 10.0, 3
 """Timeout and attempts of a connection; on a link full of other traffic it takes its time, and may get lost."""
-SILENCE_SECONDS = 30.0
-"""Seconds without an answer after which a shard that accepts connections counts as down."""
+SILENCE_SECONDS = 30.0  # seconds without an answer after which a shard that accepts connections counts as down
 
 
 class ShardMismatch(RuntimeError):

@@ -23,45 +23,27 @@ from placement.transport.gate import Dial, direct
 CLOSE_SECONDS = 10.0
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.5
-IDLE_SECONDS = 0.25
-"""Seconds without an episode after which a shard leaves its share of a read to the others."""
-REPEATED_REJECTIONS = 100
-"""Number of consecutive rejections after which the connection is reopened."""
+IDLE_SECONDS = 0.25  # seconds without an episode after which a shard leaves its share of a read to the others
+REPEATED_REJECTIONS = 100  # number of consecutive rejections after which the connection is reopened
 
 
 @dataclasses.dataclass
 class ShardStatistics:
-    """The learner's data on one shard.
+    """The learner's data on one shard."""
 
-    Attributes:
-        number: its stable number.
-        address: its last known address; empty = never found.
-        connected: whether it answers.
-        waiting: number of episodes in its table, as of about a second ago while it is connected.
-        ready: number of episodes fetched from it that the learner has not taken yet.
-        taken: number of episodes that the learner took.
-        rejected: number of malformed items that were dropped.
-        duplicates: number of episodes that were dropped because they had been fetched before.
-        failures: number of times that the connection to it was lost.
-        rate: episodes taken per second since the reading began.
-        wait: seconds that the reader spent waiting for an episode from this shard.
-        skew: `taken` over the mean of all shards; 1 = its fair share, NaN before the first episode.
-        error: the reason of the last loss; empty = none.
-    """
-
-    number: int
-    address: str = ""
-    connected: bool = False
-    waiting: int = 0
-    ready: int = 0
-    taken: int = 0
-    rejected: int = 0
-    duplicates: int = 0
-    failures: int = 0
-    rate: float = 0.0
-    wait: float = 0.0
-    skew: float = 0.0
-    error: str = ""
+    number: int  # its stable number
+    address: str = ""  # its last known address; empty = never found
+    connected: bool = False  # whether it answers
+    waiting: int = 0  # number of episodes in its table, as of about a second ago while it is connected
+    ready: int = 0  # number of episodes fetched from it that the learner has not taken yet
+    taken: int = 0  # number of episodes that the learner took
+    rejected: int = 0  # number of malformed items that were dropped
+    duplicates: int = 0  # number of episodes that were dropped because they had been fetched before
+    failures: int = 0  # number of times that the connection to it was lost
+    rate: float = 0.0  # episodes taken per second since the reading began
+    wait: float = 0.0  # seconds that the reader spent waiting for an episode from this shard
+    skew: float = 0.0  # `taken` over the mean of all shards; 1 = its fair share, NaN before the first episode
+    error: str = ""  # the reason of the last loss; empty = none
 
 
 class ShardedReplay(ReplayReader):

@@ -1,7 +1,5 @@
 """An actor's side of the sharded replay, which writes to its own shard, and to another one while that is down."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -16,8 +14,7 @@ from placement.transport.latencies import Latencies
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
 """Seconds after which a wait is interrupted to check whether the shard is still alive; the last value repeats."""
-RETRY_SECONDS = 2.0
-"""Seconds after which a shard that was down is tried again."""
+RETRY_SECONDS = 2.0  # seconds after which a shard that was down is tried again
 
 
 class ShardWriter(ReplayWriter):

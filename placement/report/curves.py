@@ -3,8 +3,6 @@
 Axis legend: I iterations (rows of `metrics.csv`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

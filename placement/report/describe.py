@@ -3,8 +3,6 @@
 Axis legend: K rectangles. Lengths are in µm. The picture of a floorplan is in the user's coordinates.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
@@ -60,7 +58,7 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
         ("routing tracks", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
         ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
-        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it"),
+        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges"),
         ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
         ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
     ]
@@ -142,7 +140,7 @@ def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     ]
     joined = [len(array.names) for array in flat.arrays]
     if joined:
-        text = f"{len(joined):,} of these macros, of {min(joined):,} to {max(joined):,}, {sum(joined):,} in all"
+        text = f"{len(joined):,} of {min(joined):,} to {max(joined):,} macros, {sum(joined):,} macros in total"
         rows.insert(3, ("arrays", text))
     return rows
 
@@ -162,7 +160,7 @@ def _floorplan_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     area = netlist.width * netlist.height
     macros, cells = float(area[netlist.hard].sum()), float(area[flat.cells].sum())
     free, used = core.area - macros, (macros + cells) / core.area
-    beside = f"{cells / free:.1%} of the area beside macros" if free > 0 else "macros leave nothing"
+    beside = f"{cells / free:.1%} of the area outside macros" if free > 0 else "no area outside macros"
     return [
         ("die", f"{die.width:g} × {die.height:g} µm"),
         ("core", f"{core.width:g} × {core.height:g} µm from ({core.x_low:g}, {core.y_low:g})"),

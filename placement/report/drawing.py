@@ -3,8 +3,6 @@
 Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -95,12 +93,19 @@ def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> Poly
     return PolyCollection(corners, **look, linewidths=width, zorder=4.2)
 
 
+def draw_hard(axes: Axes, design: Design, placement: Placement, *, alpha: float = 1.0, marks: bool = False) -> None:
+    """Draws the hard macros, with or without their orientation marks."""
+    for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
+        bodies, corners = hard_bodies(design, placement, nodes, look._replace(alpha=alpha))
+        axes.add_collection(bodies)
+        if marks:
+            axes.add_collection(corners)
+
+
 def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
     """Draws all macros and ports."""
     axes.add_collection(soft_bodies(design, placement, design.netlist.soft))
-    for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
-        for bodies in hard_bodies(design, placement, nodes, look):
-            axes.add_collection(bodies)
+    draw_hard(axes, design, placement, marks=True)
     ports = design.netlist.ports
     draw_ports(axes, placement.x[ports], placement.y[ports])
 

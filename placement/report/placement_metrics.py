@@ -3,8 +3,6 @@
 Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -52,52 +50,39 @@ _RULES = {
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # keys in the JSON object of a design with constraints
 # Field of `Tidiness` → its denominator.
 _TIDINESS = {
-    "aligned": "of the macros: an edge continues a neighbour's",
-    "grouped": "of the macros in banks: a neighbour is of the same bank",
-    "alike": "of the neighbours of one size: they have the same orientation",
+    "aligned": "of the macros: an edge is in line with a neighbour's",
+    "grouped": "of the macros in banks: a neighbour belongs to the same bank",
+    "alike": "of the neighbours of the same size: the same orientation",
     "pins_free": "of the macros with pins on one side: no neighbour or canvas edge in front of it",
     "usable": "of the whitespace: wide enough for a channel, and in one piece",
     "largest": "of the whitespace: the largest empty rectangle",
     "corners_free": "of the canvas's corners",
 }
 _ALARM = "bold red"
+_Row = tuple[str, str, str, bool]  # of a table: name, value, meaning, whether it is printed as a warning
 _WHOLE = 0.98  # fraction of the free sites in the largest piece, below which it is printed as a warning
 
 
 class FullMetrics(NamedTuple):
-    """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`).
+    """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`)."""
 
-    Attributes:
-        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, with the cells placed densely and not
-            legalised.
-        density_overflow: fraction of the cells' area that exceeds the free area of its bins.
-        routed_wirelength: µm, estimated, including detours, after the spread cells are legalised.
-        overflow: fraction of the routing demand beyond capacity.
-        hot_spots: gcells with more demand than capacity in either direction.
-        flat_seconds: CPU seconds of the evaluation.
-        flat_converged: whether the cells spread to the target density; the other figures are less reliable if not.
-        cell_utilization: the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs
-            `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. It is 0 in
-            results of earlier versions.
-        global_routed_wirelength: µm, `routed_wirelength` before legalisation.
-        legal_wirelength: µm, half perimeters of the legalised cells.
-        spread_wirelength: µm, half perimeters of the same cells before legalisation.
-        cells_without_place: number of cells without free sites in a legaliser's search range (`legalisation`).
-        mean_displacement, most_displacement: µm, mean and maximum distance that legalisation moves cells.
-    """
-
+    # µm, half perimeters of the nets of 2 to 3,000 pins, with the cells placed densely and not legalised
     flat_wirelength: float
-    density_overflow: float
-    routed_wirelength: float
-    overflow: float
-    hot_spots: int
-    flat_seconds: float
+    density_overflow: float  # fraction of the cells' area that exceeds the free area of its bins
+    routed_wirelength: float  # µm, estimated, including detours, after the spread cells are legalised
+    overflow: float  # fraction of the routing demand beyond capacity
+    hot_spots: int  # gcells with more demand than capacity in either direction
+    flat_seconds: float  # CPU seconds of the evaluation
+    # whether the cells spread to the target density; the other figures are less reliable if not
     flat_converged: bool = True
+    # the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs `DENSITY` at most; above
+    # that, the routing estimate uses the space of PDN channels or buffers. It is 0 in results of earlier versions.
     cell_utilization: float = 0.0
-    global_routed_wirelength: float = 0.0
-    legal_wirelength: float = 0.0
-    spread_wirelength: float = 0.0
-    cells_without_place: int = 0
+    global_routed_wirelength: float = 0.0  # µm, `routed_wirelength` before legalisation
+    legal_wirelength: float = 0.0  # µm, half perimeters of the legalised cells
+    spread_wirelength: float = 0.0  # µm, half perimeters of the same cells before legalisation
+    cells_without_place: int = 0  # number of cells without free sites in a legaliser's search range (`legalisation`)
+    # mean_displacement, most_displacement: µm, mean and maximum distance that legalisation moves cells
     mean_displacement: float = 0.0
     most_displacement: float = 0.0
 
@@ -187,20 +172,21 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     if metrics.design.constraints.any:
         broken = metrics.violations._asdict()
         counts += [(field.replace("_", " "), broken[field], meaning) for field, (_, meaning) in _RULES.items()]
-    for name, count, meaning in counts:
-        table.add_row(name, str(count), meaning, style=_ALARM if count else "")
-    table.add_section()
-    for name, meaning in _TIDINESS.items():
-        table.add_row(name.replace("_", " "), f"{getattr(metrics.tidiness, name):.0%}", meaning)
-    table.add_section()
-    if metrics.rows is not None:
-        _add_rows(table, RowCounts.of(metrics.rows))
-    if metrics.full is not None:
-        _add_full(table, metrics.full)
+    sections: list[list[_Row]] = [
+        [(name, str(count), meaning, count > 0) for name, count, meaning in counts],
+        [
+            (name.replace("_", " "), f"{getattr(metrics.tidiness, name):.0%}", meaning, False)
+            for name, meaning in _TIDINESS.items()
+        ],
+        [] if metrics.rows is None else _row_area_rows(RowCounts.of(metrics.rows)),
+        [] if metrics.full is None else _full_rows(metrics.full),
+    ]
     if metrics.timing is not None:
         rows = [*timing_rows(metrics.timing), *(opensta_rows(metrics.opensta) if metrics.opensta else ())]
-        for row in rows:
-            table.add_row(*row, style=_ALARM if row[1].startswith("-") and not row[0].startswith(" ") else "")
+        sections.append([(*row, row[1].startswith("-") and not row[0].startswith(" ")) for row in rows])
+    for section in sections:
+        for *row, is_alarming in section:
+            table.add_row(*row, style=_ALARM if is_alarming else "")
         table.add_section()
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
@@ -215,48 +201,35 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     return table
 
 
-def _add_rows(table: Table, rows: RowCounts) -> None:
-    table.add_row(
-        "pieces of row area",
-        str(rows.row_pieces),
-        f"the largest has {rows.largest_piece:.1%} of the sites",
-        style=_ALARM if rows.largest_piece < _WHOLE else "",
-    )
+def _row_area_rows(rows: RowCounts) -> list[_Row]:
     share = rows.sliver_sites / max(1, rows.free_sites)
-    meaning = f"in runs of fewer than {SLIVER}; {share:.2%} of {rows.free_sites:,} free sites"
-    table.add_row("sliver sites", f"{rows.sliver_sites:,}", meaning, end_section=True)
+    pieces = f"the largest has {rows.largest_piece:.1%} of the sites"
+    slivers = f"in runs of fewer than {SLIVER}; {share:.2%} of {rows.free_sites:,} free sites"
+    return [
+        ("pieces of row area", str(rows.row_pieces), pieces, rows.largest_piece < _WHOLE),
+        ("sliver sites", f"{rows.sliver_sites:,}", slivers, False),
+    ]
 
 
-def _add_full(table: Table, full: FullMetrics) -> None:
-    table.add_row("flat wirelength", f"{full.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed")
-    table.add_row(
-        "density overflow",
-        f"{full.density_overflow:.1%}",
-        "of the cells' area beyond its bins' capacity" + ("" if full.flat_converged else "; not converged"),
-        style="" if full.flat_converged else _ALARM,
-    )
-    table.add_row(
-        "cell utilization",
-        f"{full.cell_utilization:.1%}",
-        f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most",
-        style=_ALARM if full.cell_utilization > MOST_UTILIZATION else "",
-    )
-    table.add_row(
-        "cells without a place",
-        str(full.cells_without_place),
-        f"of a legaliser that looks {MOST_SITES} sites and {MOST_ROWS} rows far",
-        style=_ALARM if full.cells_without_place else "",
-    )
-    table.add_row("displacement", f"{full.mean_displacement:.2f}", f"µm, mean; {full.most_displacement:.1f} at most")
-    table.add_row("legal wirelength", f"{full.legal_wirelength:,.0f}", f"µm; {full.spread_wirelength:,.0f} before")
-    table.add_row(
-        "routed wirelength",
-        f"{full.routed_wirelength:,.0f}",
-        f"µm, estimated, detours included; {full.global_routed_wirelength:,.0f} before legalisation",
-    )
-    table.add_row("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity")
-    table.add_row("hot spots", str(full.hot_spots), "gcells with more demand than capacity")
-    table.add_row("full evaluation", f"{full.flat_seconds:.1f}", "CPU seconds", end_section=True)
+def _full_rows(full: FullMetrics) -> list[_Row]:
+    beyond = "of the cells' area beyond its bins' capacity" + ("" if full.flat_converged else "; not converged")
+    utilization = f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most"
+    without = f"within {MOST_SITES} sites and {MOST_ROWS} rows"
+    moved = f"µm, mean; {full.most_displacement:.1f} at most"
+    routed = f"µm, estimated, detours included; {full.global_routed_wirelength:,.0f} before legalisation"
+    is_full = full.cell_utilization > MOST_UTILIZATION
+    return [
+        ("flat wirelength", f"{full.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed", False),
+        ("density overflow", f"{full.density_overflow:.1%}", beyond, not full.flat_converged),
+        ("cell utilization", f"{full.cell_utilization:.1%}", utilization, is_full),
+        ("cells without a place", str(full.cells_without_place), without, full.cells_without_place > 0),
+        ("displacement", f"{full.mean_displacement:.2f}", moved, False),
+        ("legal wirelength", f"{full.legal_wirelength:,.0f}", f"µm; {full.spread_wirelength:,.0f} before", False),
+        ("routed wirelength", f"{full.routed_wirelength:,.0f}", routed, False),
+        ("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity", False),
+        ("hot spots", str(full.hot_spots), "gcells with more demand than capacity", False),
+        ("full evaluation", f"{full.flat_seconds:.1f}", "CPU seconds", False),
+    ]
 
 
 def facts_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:

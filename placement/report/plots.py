@@ -5,8 +5,6 @@ Lengths are in µm from the canvas's lower left corner, figure sizes in inches. 
 does not depend on their values and changes its hue at 1, where overflow begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +12,9 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -30,11 +30,9 @@ from placement.netlist.spacing_for_cells import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
-MAP_LIMIT = 1.5
-"""The value at the end of every map's colour scale; higher values have the darkest red."""
+MAP_LIMIT = 1.5  # the value at the end of every map's colour scale; higher values have the darkest red
 
-MapPanel = tuple[str, np.ndarray, str]
-"""A map to draw: its heading, values (float64 [R, C]), and their unit."""
+MapPanel = tuple[str, np.ndarray, str]  # a map to draw: its heading, values (float64 [R, C]), and their unit
 
 _CLUSTER_COLOURS = 20  # number of colours in Matplotlib's tab20
 _LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # the largest piece of row area; number of pieces with own colours
@@ -156,8 +154,7 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
         label = f"the largest piece ({counts.largest_piece:.1%})" if piece == 0 else name
         entries.append(_draw_runs(axes, corners[chosen], _LARGEST_PIECE if piece == 0 else palette[2 * piece], label))
     entries.append(_draw_runs(axes, corners[slivers], style.INK, f"slivers ({counts.sliver_sites:,} sites)"))
-    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        axes.add_collection(drawing.hard_bodies(design, placement, nodes, look)[0])
+    drawing.draw_hard(axes, design, placement)
     pieces = "one piece" if counts.row_pieces == 1 else f"{counts.row_pieces:,} pieces"
     style.head(figure, title or design.name, f"row area in {pieces}, {counts.free_sites:,} sites")
     style.foot_legend(figure, entries, ncols=min(4, len(entries)), handlelength=1.4, columnspacing=1.6)
@@ -170,9 +167,7 @@ def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, 
     The positions of the paths' pins count from the canvas's lower left corner.
     """
     figure, axes = canvas_figure(design, placement)
-    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        pale = look._replace(alpha=0.5)
-        axes.add_collection(drawing.hard_bodies(design, placement, nodes, pale)[0])
+    drawing.draw_hard(axes, design, placement, alpha=0.5)
     ports = design.netlist.ports
     drawing.draw_ports(axes, placement.x[ports], placement.y[ports])
     worst_last = timing.paths[::-1]
@@ -195,18 +190,9 @@ def plot_paths(design: Design, placement: Placement, timing: TimingEstimate, *, 
     style.foot_legend(figure, keys, ncols=2, columnspacing=1.6)
     if len(points):
         height = figure.get_size_inches()[1]
-        _slack_bar(figure.add_axes((0.55, 0.5 / height, 0.42, 0.11 / height)), lines)
+        axes = figure.add_axes((0.55, 0.5 / height, 0.42, 0.11 / height))
+        _colour_bar(axes, lines, "slack, ps").locator = MaxNLocator(5)
     return figure
-
-
-def _slack_bar(axes: Axes, lines: LineCollection) -> None:
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    bar = figure.colorbar(lines, cax=axes, orientation="horizontal")
-    bar.outline.set_visible(False)
-    bar.set_label("slack, ps", size=style.SMALL_SIZE, color=style.INK)
-    bar.locator = MaxNLocator(5)
-    axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
 
 
 def _draw_runs(axes: Axes, corners: np.ndarray, colour: Any, label: str) -> Patch:
@@ -258,7 +244,7 @@ def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel
             axes.set_ylabel(drawing.Y_LABEL)
         else:
             axes.tick_params(labelleft=False)
-        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
+        _map_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
     style.head(figure, title or design.name, line, left=left)
     return figure
 
@@ -283,14 +269,19 @@ def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarr
     return image
 
 
-def _colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
+def _colour_bar(axes: Axes, coloured: ScalarMappable, label: str, **look: Any) -> Colorbar:
     figure = axes.figure
     assert isinstance(figure, Figure)
-    bar = figure.colorbar(image, cax=axes, orientation="horizontal", extend="max", ticks=[0, 0.5, 1, MAP_LIMIT])
+    bar = figure.colorbar(coloured, cax=axes, orientation="horizontal", **look)
     bar.outline.set_visible(False)
-    bar.set_label(f"{unit}; {_OVERFLOW}", size=style.SMALL_SIZE, color=style.INK)
-    axes.axvline(1, color=style.INK, linewidth=1.5)
+    bar.set_label(label, size=style.SMALL_SIZE, color=style.INK)
     axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
+    return bar
+
+
+def _map_bar(axes: Axes, image: AxesImage, unit: str) -> None:
+    _colour_bar(axes, image, f"{unit}; {_OVERFLOW}", extend="max", ticks=[0, 0.5, 1, MAP_LIMIT])
+    axes.axvline(1, color=style.INK, linewidth=1.5)
 
 
 def plot_cells(design: Design, placement: Placement, cells: DrawnCells, *, title: str = "") -> Figure:
@@ -351,7 +342,7 @@ def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title
         )
         image = _draw_full(above, below, design, panel, view)
     bar = figure.add_axes((_GAP / width, 0.5 / height, _PANEL / width, 0.11 / height))
-    _colour_bar(bar, image, "demand / capacity")
+    _map_bar(bar, image, "demand / capacity")
     keys = _cells_legend(design, panels[0].placement, panels[0].cells)
     style.foot_legend(figure, keys, left=_PANEL + 3 * _GAP)
     style.head(figure, title or f"{design.name}: placements compared", _SIDE_BY_SIDE, left=_GAP)

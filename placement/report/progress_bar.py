@@ -1,7 +1,5 @@
 """Progress bars for commands that take a while."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 

@@ -5,8 +5,6 @@ which may be missing, and writes `plots/*.png` and `report.html`. The page is se
 styles are inline; scripts are only in the window on a placement.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

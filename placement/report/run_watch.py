@@ -6,8 +6,6 @@ few dozen. A search keeps only its newest, so a watcher knows only those found w
 Axis legend: I iterations (rows of `metrics.csv`).
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

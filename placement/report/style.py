@@ -4,8 +4,6 @@ Figures are drawn through Matplotlib's object-oriented interface on the Agg canv
 settings are involved, so threads may draw at the same time.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The timing estimate as rows for people, and as a JSON object for programs. Times in ps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,12 +65,12 @@ def opensta_rows(found: OpenStaTiming) -> Iterator[tuple[str, str, str]]:
     yield (
         "worst slack by OpenSTA",
         f"{total.wns:,.0f}",
-        f"ps; {total.failing:,} of {total.endpoints:,} endpoints fail; ours with loads unlimited {ours.wns:,.0f}",
+        f"ps; {total.failing:,} of {total.endpoints:,} endpoints fail; own estimate, unlimited loads {ours.wns:,.0f}",
     )
     yield (
         "total by OpenSTA",
         f"{total.tns / 1000:,.1f}",
-        f"ns; ours with loads unlimited {ours.tns / 1000:,.1f}; {found.seconds:.1f} CPU seconds",
+        f"ns; own estimate, unlimited loads {ours.tns / 1000:,.1f}; {found.seconds:.1f} CPU seconds",
     )
     yield (
         "common endpoints",

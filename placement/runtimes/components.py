@@ -1,7 +1,5 @@
 """Builds the learner and the loop around it, the same for every runtime."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -28,46 +26,31 @@ from placement.utils.worker_threads import Supervisor
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """The inputs from which a runtime builds the learner.
-
-    Attributes:
-        designs: the designs that the policy is evaluated on.
-        agent: picks the evaluations' actions.
-        learner: the learner's class.
-        initial: initial parameters of a new run; None: random ones.
-        supervisor: the supervisor of the actors in this process.
-        hosts: the learner hosts, of which this process is one.
-        drawn: the distribution that episodes' designs are drawn from; None: episodes use `designs`.
-    """
+    """The inputs from which a runtime builds the learner."""
 
     config: TrainConfig
-    designs: Sequence[Design]
-    agent: Agent
-    learner: Callable[..., Learner]
+    designs: Sequence[Design]  # the designs that the policy is evaluated on
+    agent: Agent  # picks the evaluations' actions
+    learner: Callable[..., Learner]  # the learner's class
     saver: Saver
-    initial: Parameters | None
+    initial: Parameters | None  # initial parameters of a new run; None: random ones
     progress: ProgressSink
     interruption: Interruption
+    # the supervisor of the actors in this process
     supervisor: Supervisor = dataclasses.field(default_factory=Supervisor)
-    hosts: Hosts = dataclasses.field(default_factory=Hosts)
+    hosts: Hosts = dataclasses.field(default_factory=Hosts)  # the learner hosts, of which this process is one
+    # the distribution that episodes' designs are drawn from; None: episodes use `designs`
     drawn: DrawnDesigns | None = None
 
 
 class Connections(NamedTuple):
-    """The learner's connections to the rest of the run, which receives parameters and sends episodes.
+    """The learner's connections to the rest of the run, which receives parameters and sends episodes."""
 
-    Attributes:
-        replay: the source of episodes.
-        store: the destination of parameters.
-        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
-        measures: returns further numbers for each iteration's row.
-        received: called with each iteration's episodes before they are learned from.
-    """
-
-    replay: ReplayReader
-    store: ParameterPublisher
-    evaluate_every: int
-    measures: Callable[[], Mapping[str, float]] = dict
+    replay: ReplayReader  # the source of episodes
+    store: ParameterPublisher  # the destination of parameters
+    evaluate_every: int  # iterations between two evaluations; 0: only when the run is complete
+    measures: Callable[[], Mapping[str, float]] = dict  # returns further numbers for each iteration's row
+    # called with each iteration's episodes before they are learned from
     received: Callable[[Sequence[Episode]], None] = lambda episodes: None
 
 
@@ -94,7 +77,7 @@ def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters],
         note(f"resumes after iteration {counters.iteration} of the run in {folder}")
     if initial is not None:
         learner.begin_with(initial.values)
-        note(f"begins with the parameters of iteration {initial.iteration} of the run in {initial.run}")
+        note(f"starts with the parameters of iteration {initial.iteration} of the run in {initial.run}")
     components = LearnerComponents(
         learner=learner,
         best=best,

@@ -3,8 +3,6 @@
 `run` locks the run folder; `_train` builds the roles, from top to bottom, and passes each its inputs.
 """
 
-from __future__ import annotations
-
 from placement.config import EPISODES_PER_DESIGN, TrainConfig
 from placement.engine.drawn_designs import DrawnDesigns
 from placement.engine.pool import make_pool

@@ -10,8 +10,6 @@ iteration i learns from may be drawn with version i - max_staleness at the earli
 Axis legend: B environments, T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -28,8 +26,7 @@ from placement.training.best import BestTracker
 from placement.training.inference import Inference, InferenceClosed
 from placement.training.rollout import play, whole_episode
 
-LEARNER_SECONDS = 3600.0
-"""Timeout of an actor's waits for the learner and for other actors, in seconds."""
+LEARNER_SECONDS = 3600.0  # timeout of an actor's waits for the learner and for other actors, in seconds
 OVERLAPPED_ENVS = 256
 """Minimum environments for stepping in two batches, one of which steps while the policy decides for the other."""
 

@@ -1,7 +1,5 @@
 """The best placement in a run for each design, and the check of episodes that claim to have found one."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math
@@ -28,12 +26,9 @@ from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME
 
 _log = logging.getLogger(__name__)
-FIELDS = ("x", "y", "orientation", "placed")
-"""Fields of a placement that a checkpoint keeps."""
-COST_TOLERANCE = 1e-6
-"""Maximum relative error of an episode's claimed cost."""
-MOST_DRAWN = 8
-"""Maximum number of designs whose best placements are drawn for TensorBoard."""
+FIELDS = ("x", "y", "orientation", "placed")  # fields of a placement that a checkpoint keeps
+COST_TOLERANCE = 1e-6  # maximum relative error of an episode's claimed cost
+MOST_DRAWN = 8  # maximum number of designs whose best placements are drawn for TensorBoard
 
 
 class Best(NamedTuple):

@@ -34,10 +34,8 @@ from placement.training.best import BestTracker
 from placement.utils.disk import checked_space
 
 _log = logging.getLogger(__name__)
-FORMAT = 2
-"""Format version; it rises when older checkpoints can no longer be read."""
-LEAF_BYTES = 1000
-"""Overhead of a leaf on disk, in bytes."""
+FORMAT = 2  # format version; it rises when older checkpoints can no longer be read
+LEAF_BYTES = 1000  # overhead of a leaf on disk, in bytes
 
 
 class CheckpointError(RuntimeError):
@@ -158,7 +156,7 @@ class Checkpoints:
         if content["format"] != FORMAT:
             raise CheckpointMismatch(
                 f"{self._folder}/{step}: has format version {content['format']}, this program reads {FORMAT}: finish "
-                "the run with the version that began it, or give another run_dir to begin anew"
+                "the run with the version that started it, or give another run_dir"
             )
         return content
 

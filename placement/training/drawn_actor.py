@@ -7,8 +7,6 @@ and the network's inputs while the previous round is played and learned from.
 Axis legend: B environments, G designs of a round.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import dataclasses
 import threading
@@ -35,25 +33,15 @@ _LOOK_SECONDS = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class DrawnEnvironments:
-    """The designs that the actors of a run draw, and the settings that they play them with.
+    """The designs that the actors of a run draw, and the settings that they play them with."""
 
-    Attributes:
-        designs: the distribution.
-        env: the environments' settings.
-        envs: B, divisible by `EPISODES_PER_DESIGN`.
-        threads: number of threads that step an actor's environments.
-        compact_maps: see `make_pool`.
-        electrostatic: see `graph_inputs`.
-        actors: A.
-    """
-
-    designs: DrawnDesigns
-    env: EnvConfig
-    envs: int
-    threads: int
-    compact_maps: bool
-    electrostatic: bool
-    actors: int
+    designs: DrawnDesigns  # the distribution
+    env: EnvConfig  # the environments' settings
+    envs: int  # B, divisible by `EPISODES_PER_DESIGN`
+    threads: int  # number of threads that step an actor's environments
+    compact_maps: bool  # see `make_pool`
+    electrostatic: bool  # see `graph_inputs`
+    actors: int  # A
 
 
 class _Round(NamedTuple):

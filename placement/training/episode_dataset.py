@@ -7,8 +7,6 @@ of the episodes). Observations are not stored; the engine plays the actions agai
 Axis legend: E episodes, T macros to place.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -36,19 +34,12 @@ FilePath = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeDataset:
-    """Whole episodes of one design.
+    """Whole episodes of one design."""
 
-    Attributes:
-        design: the design, with the grid of actions of `env`.
-        env: the environment that the episodes were played in.
-        episodes: one `Episode` whose fields have the axis E first; `design` is 0, T the design's macros to place.
-        origin: the origin of the episodes, as plain values.
-    """
-
-    design: Design
-    env: EnvConfig
-    episodes: Episode
-    origin: Mapping[str, Any]
+    design: Design  # the design, with the grid of actions of `env`
+    env: EnvConfig  # the environment that the episodes were played in
+    episodes: Episode  # one `Episode` whose fields have the axis E first; `design` is 0, T the design's macros to place
+    origin: Mapping[str, Any]  # the origin of the episodes, as plain values
 
     def __len__(self) -> int:
         return len(self.episodes.length)

@@ -19,10 +19,8 @@ import jax
 from placement.modelcache.store import Snapshot
 from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters, Request
 
-ANSWER_SECONDS = 600.0
-"""Timeout of an actor's wait for the inference loop, in seconds."""
-SLICE_SECONDS = 0.1
-"""Waits for requests are split into slices of this many seconds, to check whether to stop."""
+ANSWER_SECONDS = 600.0  # timeout of an actor's wait for the inference loop, in seconds
+SLICE_SECONDS = 0.1  # waits for requests are split into slices of this many seconds, to check whether to stop
 
 
 class InferenceClosed(RuntimeError):

@@ -20,11 +20,9 @@ from placement.ppo.learner import Learner, Prepared
 from placement.replay.replay import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2
-CHUNK = 8
-"""Number of episodes read and replayed at a time."""
+CHUNK = 8  # number of episodes read and replayed at a time
 CLOSE_SECONDS = 30.0
-SLICE_SECONDS = 0.1
-"""Waits for episodes are split into slices of this many seconds, to check whether to stop."""
+SLICE_SECONDS = 0.1  # waits for episodes are split into slices of this many seconds, to check whether to stop
 
 
 class Batch(NamedTuple):

@@ -1,7 +1,5 @@
 """The learner's loop (read episodes, learn, publish, evaluate, save), and the steps around it in every runtime."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging
@@ -30,12 +28,10 @@ from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.worker_threads import Supervisor, WorkerStuck
 
 _log = logging.getLogger(__name__)
-LOST_ITERATIONS = 5
-"""Number of consecutive iterations with only dead ends after which the run makes suggestions."""
+LOST_ITERATIONS = 5  # number of consecutive iterations with only dead ends after which the run makes suggestions
 MAX_SKIPPED_STEPS = 20
 """Maximum consecutive gradient steps skipped for a loss or gradient that is not finite; training then fails."""
-STOP_SECONDS = 30.0
-"""Timeout for actors to end, in seconds."""
+STOP_SECONDS = 30.0  # timeout for actors to end, in seconds
 
 
 class Diverged(RuntimeError):
@@ -148,7 +144,7 @@ class LearnerLoop:
         self._lost = self._lost + 1 if all_lost else 0
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
             self.components.progress.note(
-                f"no episode of {LOST_ITERATIONS} iterations found space for all macros; what may help: "
+                f"no episode of {LOST_ITERATIONS} iterations placed all macros; try "
                 "policy.whitespace_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
             )
 

@@ -29,23 +29,19 @@ import fsspec.asyn  # type: ignore[import-untyped]
 from placement.config import ConfigError
 from placement.training.run_folder import CHECKPOINTS_NAME
 
-CALL_SECONDS = 60.0
-"""Timeout for one object in seconds, including the library's own attempts."""
+CALL_SECONDS = 60.0  # timeout for one object in seconds, including the library's own attempts
 CONNECT_SECONDS = 10.0
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<bucket>[^/]*)/*(?P<path>.*)")
-_OPTIONS: dict[str, dict[str, Any]] = {
+_OPTIONS: dict[str, dict[str, Any]] = {  # options of each scheme's library
     "s3": {"config_kwargs": {"connect_timeout": CONNECT_SECONDS, "retries": {"max_attempts": 2}}},
     "gs": {"timeout": CALL_SECONDS},
 }
-"""Options of each scheme's library."""
 EXTRAS = {"s3": "s3fs", "gs": "gcsfs"}
 """The library that each scheme needs; the project's extra of the scheme's name installs it."""
 MANIFEST_NAME = ".manifest.json"
-FORMAT = 1
-"""Format version of the manifest."""
+FORMAT = 1  # format version of the manifest
 READERS = 8
-TRIES = 3
-"""Number of attempts to read a state that is replaced meanwhile."""
+TRIES = 3  # number of attempts to read a state that is replaced meanwhile
 LEFT_OUT = ("shards",)
 """Folders that are not kept in object storage, because they are large and useless to another start."""
 _CHECKPOINT = re.compile(rf"{CHECKPOINTS_NAME}/(\d+)/.+")

@@ -6,8 +6,6 @@ evaluator has its own number among the actors.
 Axis legend: B environments, T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,11 +21,9 @@ from placement.episode import Episode, signature, stack_episodes
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Acting, Agent, Decision, EmbeddedParameters
 
-STEP_SECONDS = 600.0
-"""Timeout of a step of a batch of environments, in seconds."""
+STEP_SECONDS = 600.0  # timeout of a step of a batch of environments, in seconds
 INCARNATION_BITS = 40
-EVALUATOR = 1 << 22
-"""The actor's number in the identity of an evaluation's episode, which is not learned from."""
+EVALUATOR = 1 << 22  # the actor's number in the identity of an evaluation's episode, which is not learned from
 
 
 def play(

@@ -3,8 +3,6 @@
 Every process of a run imports this module, so it imports nothing heavy at its top.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime
@@ -26,24 +24,21 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.generators.synthetic import SyntheticDesigns
 from placement.netlist.load import find, load
 
-PACKAGES = (
+PACKAGES = (  # packages whose versions are recorded at each start
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
     *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
 )
-"""Packages whose versions are recorded at each start."""
 SETTINGS_NAME = "config.yaml"
 VERSIONS_NAME = "versions.json"
 BEST_NAME = "best.json"
 CHECKPOINTS_NAME = "checkpoints"
 GIT_SECONDS, LOCK_POLL_SECONDS = 5.0, 0.1
-UNNAMED = ("run_dir", "tracking")
-"""Settings that do not affect the identity of a run."""
+UNNAMED = ("run_dir", "tracking")  # settings that do not affect the identity of a run
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
 VALIDATION_DESIGNS = 16
 """Number of evaluation designs of a run whose own designs are drawn; they are the same for all seeds."""
-STOPPING = "stopping …"
-"""Shown as soon as a run is requested to stop."""
+STOPPING = "stopping …"  # shown as soon as a run is requested to stop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,7 +211,7 @@ def check_names(run: Path, settings: Mapping[str, Any]) -> None:
     if gone:
         raise ConfigError(
             f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {_writer(run)}, and this "
-            f"is macro-placement {_version('macro-placement')}; train anew, or use that version"
+            f"is macro-placement {_version('macro-placement')}; start a new run, or use that version"
         )
 
 
@@ -286,7 +281,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     if differences:
         raise ConfigError(
             f"run_dir={str(folder)!r} holds a run that cannot be resumed with other settings: "
-            f"{'; '.join(differences)}. Give the settings that it began with, or another run_dir"
+            f"{'; '.join(differences)}. Give its original settings, or another run_dir"
         )
 
 

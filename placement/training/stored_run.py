@@ -8,8 +8,6 @@ compared. A run that finds a lease watches whether it changes; one that does not
 cut off for longer than the watch takes. Such a run finds its lease taken, and stops.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import itertools
@@ -45,12 +43,10 @@ LOOK_SECONDS = 1.0
 PUBLISH_SECONDS = 30.0
 """Maximum seconds between publications of changed metrics or placements; a checkpoint is published at once."""
 RETRY_SECONDS = 10.0
-END_SECONDS = 120.0
-"""Timeout in seconds for publishing the last state once the run has ended."""
+END_SECONDS = 120.0  # timeout in seconds for publishing the last state once the run has ended
 LEASE_NAME = ".lease.json"
 BEAT_SECONDS = 5.0
-WATCH_SECONDS = 30.0
-"""Seconds without change after which a lease counts as abandoned: six beats."""
+WATCH_SECONDS = 30.0  # seconds without change after which a lease counts as abandoned: six beats
 SETTLE_SECONDS = 2.0
 """Seconds after a takeover in which another run that takes the lease over at the same moment becomes visible."""
 
@@ -243,7 +239,7 @@ class _Follower:
         reason = self._failure or (f"no answer in {END_SECONDS:.0f} s" if self._thread.is_alive() else "")
         where = f"the run is complete in {self._folder}: the same command, given there, publishes it"
         if self._taken:
-            reason, where = "another run has taken it over", f"this one's last state is in {self._folder} alone"
+            reason, where = "another run has taken it over", f"the last state of this run is only in {self._folder}"
         stale = f"{self._store.address} is not up to date: {reason} ({where})"
         if not reason:
             note(f"published: {self._store.address}")

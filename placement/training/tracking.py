@@ -3,8 +3,6 @@
 Training never waits for the tracker. While it does not answer, rows stay in `metrics.csv` and are sent later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging
@@ -25,14 +23,12 @@ _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
 RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "report.html")
 """Files of a run folder that the tracker receives at the end."""
-INTERVAL = 5.0
-"""Interval between checks of `metrics.csv`, in seconds."""
+INTERVAL = 5.0  # interval between checks of `metrics.csv`, in seconds
 STOP_SECONDS = 60.0
 """Timeout in seconds for sending the remaining rows and the results, and for ending the tracker's run."""
 MLFLOW_WAITS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 """Timeout and retries of MLflow's client, unless the environment sets them."""
-MLFLOW_BATCH = 100
-"""Maximum number of parameters in one MLflow request."""
+MLFLOW_BATCH = 100  # maximum number of parameters in one MLflow request
 
 
 class TrackingError(Exception):

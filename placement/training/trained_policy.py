@@ -1,7 +1,5 @@
 """The policy of an earlier run: its folder, its parameters, and a copy of it to distribute."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import shutil

@@ -1,7 +1,5 @@
 """Addresses of servers, and the choice among several. A server that comes back may have a new address."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time

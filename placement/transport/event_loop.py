@@ -3,8 +3,6 @@
 In the event loop, neither a wait nor a slow peer holds a thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine

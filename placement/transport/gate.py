@@ -11,8 +11,6 @@ itself is not sent:
 The data that follow are neither encrypted nor signed: an attacker who can change bytes on the way can still do so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -33,16 +31,11 @@ from placement.transport.event_loop import run
 _log = logging.getLogger(__name__)
 START_SECONDS, STOP_SECONDS = 30.0, 10.0
 CONNECT_SECONDS = 10.0
-PROOF_SECONDS = 10.0
-"""Timeout for the other end to prove itself, in seconds."""
-MAX_UNPROVED = 256
-"""Maximum number of connections without a proof; beyond it the oldest of them is closed."""
-CHUNK = 256 * 1024
-"""Maximum number of bytes read at once; as many wait for a slow reader before the sender is blocked."""
-SILENCE_SECONDS = 20
-"""Seconds without data after which the system probes the other machine."""
-LOST_SECONDS = 60
-"""Seconds without an answer from the other machine after which a connection is closed."""
+PROOF_SECONDS = 10.0  # timeout for the other end to prove itself, in seconds
+MAX_UNPROVED = 256  # maximum number of connections without a proof; beyond it the oldest of them is closed
+CHUNK = 256 * 1024  # maximum number of bytes read at once; as many wait for a slow reader before the sender is blocked
+SILENCE_SECONDS = 20  # seconds without data after which the system probes the other machine
+LOST_SECONDS = 60  # seconds without an answer from the other machine after which a connection is closed
 
 MAGIC = b"placement gate 1"
 RANDOM = 32
@@ -60,17 +53,11 @@ def direct(address: str) -> str:
 
 
 class NetworkAccess(NamedTuple):
-    """The network settings with which a process serves others and reaches their servers.
+    """The network settings with which a process serves others and reaches their servers."""
 
-    Attributes:
-        bind: the address that its servers listen on.
-        token: the run's token, which clients of all servers must prove; None = they need not.
-        dial: see `Dial`.
-    """
-
-    bind: str
-    token: str | None = None
-    dial: Dial = direct
+    bind: str  # the address that its servers listen on
+    token: str | None = None  # the run's token, which clients of all servers must prove; None = they need not
+    dial: Dial = direct  # see `Dial`
 
 
 class TokenRejected(ConnectionError):

@@ -1,7 +1,5 @@
 """Latencies of the last few thousand operations, and their summary."""
 
-from __future__ import annotations
-
 import collections
 import threading
 from typing import NamedTuple
@@ -12,15 +10,10 @@ WINDOW = 4096
 
 
 class Summary(NamedTuple):
-    """A summary of latencies in seconds, NaN if there were none.
+    """A summary of latencies in seconds, NaN if there were none."""
 
-    Attributes:
-        operations: number since the start, including those that left the window.
-        mean, p50, p99, worst: statistics of the window.
-    """
-
-    operations: int
-    mean: float
+    operations: int  # number since the start, including those that left the window
+    mean: float  # mean, p50, p99, worst: statistics of the window
     p50: float
     p99: float
     worst: float

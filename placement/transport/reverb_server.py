@@ -6,8 +6,6 @@ listens on every network interface, shares a port with any other server that req
 standard error at any log level.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os
@@ -33,11 +31,9 @@ __all__ = ["NotPrivate", "PortTaken", "ReverbServer", "ServerTimeout", "reverb",
 with contextlib.suppress(RuntimeError):  # TensorFlow already runs with another configuration.
     tf.config.set_visible_devices([], "GPU")
 
-START_SECONDS = 60.0
-"""Timeout for a server to start, in seconds (restoring has been known to hang)."""
+START_SECONDS = 60.0  # timeout for a server to start, in seconds (restoring has been known to hang)
 _ATTEMPTS = 20
-_LISTEN = "0A"
-"""The state of a listening socket in /proc/net/tcp."""
+_LISTEN = "0A"  # the state of a listening socket in /proc/net/tcp
 _starting = threading.Lock()
 """Serialises starts in this process, since the system may assign a port twice that may be shared."""
 _redirected = threading.RLock()

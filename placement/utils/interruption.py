@@ -18,8 +18,7 @@ from typing import Any
 _log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 JOIN_SECONDS = 60.0
-WATCHER_SECONDS = 1.0
-"""Maximum delay in seconds after which the watching thread sees a signal."""
+WATCHER_SECONDS = 1.0  # maximum delay in seconds after which the watching thread sees a signal
 
 
 class Interrupted(KeyboardInterrupt):
@@ -112,4 +111,4 @@ class Interruption:
                 try:
                     self.at_once()
                 except Exception:  # noqa: BLE001  the run still ends in its own way, and saves then
-                    _log.exception("what was to be done at once after an interruption failed")
+                    _log.exception("the action after an interruption failed")

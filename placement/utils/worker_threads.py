@@ -70,7 +70,7 @@ class Supervisor:
             thread.join(max(deadline - time.monotonic(), 0.0))
         remaining = [thread.name for thread in self._threads if thread.is_alive()]
         if remaining:
-            raise WorkerStuck(f"{', '.join(remaining)} did not end within {timeout:g} s of being told to stop")
+            raise WorkerStuck(f"{', '.join(remaining)} did not end within {timeout:g} s after the request to stop")
 
     def _run(self, name: str, work: Callable[[threading.Event], None]) -> None:
         try:

@@ -50,7 +50,7 @@ def test_the_search_on_the_proxy_cost_lowers_that_one(tmp_path: Path) -> None:
 def test_a_design_without_places_supplies_none(tmp_path: Path) -> None:
     folder, design = tmp_path / "made", load("toy6")
     save(folder, dataclasses.replace(design, initial=heap(design, 0, 1.0)))
-    with pytest.raises(DesignError, match="made: came without a placement of its macros"):
+    with pytest.raises(DesignError, match="made: has no supplied placement of its macros"):
         place(asked("supplied", design=str(folder)), tmp_path)
 
 

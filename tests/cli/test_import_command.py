@@ -355,7 +355,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--clusters", 2) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in said
-    assert "arrays │ 2 of these macros, of 2 to 4, 6 in all" in said
+    assert "arrays │ 2 of 2 to 4 macros, 6 macros in total" in said
     words = (f"design={out}", "method=anneal", "moves=2000", "cost=proxy", "plots=false", f"out={tmp_path / 'found'}")
     assert run("search", *words) == 0
     plc = tmp_path / "found" / "placement.plc"

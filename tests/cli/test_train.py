@@ -145,7 +145,7 @@ def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
     small = ("preset=test", "replay.name=memory", "ppo.iterations=1")
     tuned = train(*small, "design=planted20", "initial_policy=first", "run_dir=second", folder=tmp_path)
     assert tuned.returncode == 0, tuned.stderr
-    assert "begins with the parameters of iteration 3 of the run in first" in tuned.stdout
+    assert "starts with the parameters of iteration 3 of the run in first" in tuned.stdout
     for arguments, message in (
         (("initial_policy=first", "policy.node_width=16"), "policy.node_width=8 instead of 16: give the same"),
         (("initial_policy=nowhere",), "initial_policy='nowhere': must be the folder of a training run"),

@@ -67,7 +67,7 @@ def test_refusals_say_where_and_what(folder: Path) -> None:
     (folder / "empty").mkdir()
     with pytest.raises(DesignError, match=r"the folder holds no netlist\.pb\.txt"):
         load(folder / "empty")
-    with pytest.raises(DesignError, match=r"no initial\.plc beside it.*put a placement file there.*initial=PATH\.plc"):
+    with pytest.raises(DesignError, match=r"no initial\.plc in its folder.*add this placement file.*initial=PATH\.plc"):
         load("unplaced")
     with pytest.raises(DesignError, match=r"initial=.*absent\.plc: there is no such file"):
         load("mine", folder / "absent.plc")

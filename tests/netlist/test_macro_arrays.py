@@ -200,7 +200,7 @@ def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
     width = np.array(flat.netlist.width)
     width[1] = 11.0
     wider = dataclasses.replace(flat, netlist=dataclasses.replace(flat.netlist, width=width))
-    with pytest.raises(DesignError, match=r"'bank\[1\]' of 11 × 6 µm is another one than 'bank\[0\]' of 10 × 6 µm"):
+    with pytest.raises(DesignError, match=r"'bank\[1\]' of 11 × 6 µm has another master than 'bank\[0\]' of 10 × 6 µm"):
         joined(wider, block)
     # Banks leave it out instead.
     assert joined(wider, banks=True)[0].arrays[0].names == ("bank[0]", "bank[2]", "bank[3]")
@@ -229,7 +229,7 @@ def test_macros_that_stand_as_the_array_give_it_its_place(tmp_path: Path) -> Non
     # The tags stand elsewhere than side by side: their array in the middle of them.
     assert (there.x[1], there.y[1], there.orientation[1]) == (65, 13, Orientation.N)
     assert there.placed[:3].tolist() == [True, True, False]
-    assert notices == ("the macros of 1 arrays form no array in the files: the arrays begin in the middle of them",)
+    assert notices == ("the macros of 1 arrays are not arranged as arrays in the files: each starts at their centre",)
 
 
 def test_the_file_keeps_them(flat: FlatDesign, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
     design, _ = joined(array_flat(tmp_path), banks=True)
     places = {name: f"PLACED ( {10000 * number} 8000 ) N" for number, name in enumerate(MEMORIES)}
     (tmp_path / "other.def").write_text(array_def(places))
-    with pytest.raises(DesignError, match=r"2 arrays whose macros are not arranged as the import joined them: bank"):
+    with pytest.raises(DesignError, match=r"2 arrays whose macros are not arranged as at the import: bank"):
         read_def_placement(tmp_path / "other.def", design)
     # Unplaced macros are no fault here: the array has no place.
     (tmp_path / "none.def").write_text(array_def())

@@ -157,7 +157,7 @@ def test_pins_that_differ_are_counted_and_layers_without_tracks_named(tmp_path: 
     }  # fmt: skip
     _, notices = snapped(chip(tmp_path, pins, tracks))
     assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # one of two shapes suffices
-    assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan gives M3 none"
+    assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan has no tracks on M3"
 
 
 def test_a_floorplan_without_tracks_is_rejected(tmp_path: Path) -> None:

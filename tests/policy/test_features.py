@@ -72,7 +72,7 @@ def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
     largest = random_design(2, hard=23, soft=3, ports=4, nets=30, canvas=square_canvas(9, 7))
     agent = Agent(small, [*DESIGNS * 6, largest])
     inputs, params, samples, designs = agent.network.inputs, agent.init(0), 37, 13
-    macros = inputs.order.shape[1]
+    macros = inputs.size.shape[1]
     seen, before = random_observation(DESIGNS, 0, samples), np.zeros((samples, 2), np.float32)
     padding = ((0, 0), (0, macros - seen.x.shape[1]))
     seen = seen._replace(x=np.pad(seen.x, padding), y=np.pad(seen.y, padding))

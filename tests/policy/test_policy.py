@@ -171,9 +171,7 @@ def test_more_padding_changes_nothing(agent: Agent, params: Params, designs: lis
     observation = random_observation(designs, 8, 8)
     wide = random_observation(designs, 8, 8, extra=5)
     np.testing.assert_array_equal(wide.x, observation.x)
-    padded = jax.tree.map(
-        jnp.asarray, stack([graph_inputs(design) for design in designs], macros=15, node_bucket=256, edge_bucket=1024)
-    )
+    padded = jax.tree.map(jnp.asarray, stack([graph_inputs(design) for design in designs], macros=15))
     more = [(0, 0), (0, 15 - observation.x.shape[1])]
     wide = wide._replace(x=np.pad(wide.x, more), y=np.pad(wide.y, more))
     logits = _logits(agent, params, observation)

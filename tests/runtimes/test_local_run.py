@@ -458,10 +458,10 @@ def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
     write_placement(folder / "initial.plc", tight, tight.initial)
     result, shown = _run(_config(tmp_path / "run", design=(str(folder),), iterations=7))
     assert math.isnan(result.best_cost) and not result.best_files
-    told = [note for note in shown.notes if "no episode of 5 iterations found space" in note]
+    told = [note for note in shown.notes if "no episode of 5 iterations placed all macros" in note]
     assert len(told) == 1 and "env.action_scale=2" in told[0]
     _, shown = _run(_config(tmp_path / "finer", design=(str(folder),), iterations=7, env=EnvConfig(action_scale=4)))
-    assert not any("found space" in note for note in shown.notes)
+    assert not any("placed all macros" in note for note in shown.notes)
 
 
 def test_drawn_designs_are_trained_on_and_others_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def tuned(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
 
 
 def test_a_run_begins_with_what_another_learned(trained: Path, tuned: Tuned) -> None:
-    assert any("begins with the parameters of iteration 1" in note for note in tuned.shown.notes)
+    assert any("starts with the parameters of iteration 1" in note for note in tuned.shown.notes)
     learned, iteration = _parameters(Path(tuned.config.run_dir))
     assert (tuned.iterations, iteration) == (1, 1)
     assert _same(learned, _parameters(trained)[0])

@@ -108,7 +108,7 @@ def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_the
     file.write_text(file.read_text().replace("whitespace_bias", "room_bias"))
     told = (
         r"the settings policy\.room_bias=0\.0 no longer exist: .* was written by macro-placement 0\.0\.9 "
-        r"\(commit 0123456789ab\), and this is macro-placement .*; train anew, or use that version"
+        r"\(commit 0123456789ab\), and this is macro-placement .*; start a new run, or use that version"
     )
     with pytest.raises(ConfigError, match=told):
         run_folder.read_settings(tmp_path, key="run")

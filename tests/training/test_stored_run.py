@@ -137,7 +137,9 @@ def test_a_run_that_is_taken_over_stops_and_keeps_what_it_has(
     monkeypatch.setattr(stored_run, "BEAT_SECONDS", 0.1)
     stops: list[int] = []
     monkeypatch.setattr(stored_run.os, "kill", lambda process, number: stops.append(process))
-    told = pytest.raises(StorageError, match=r"another run has taken it over \(this one's last state is in runs/remote")
+    told = pytest.raises(
+        StorageError, match=r"another run has taken it over \(the last state of this run is only in runs/remote"
+    )
     with told, stored(config(address)):
         learn(working_folder(address), 1)
         wait_until(lambda: steps(address) == [1])

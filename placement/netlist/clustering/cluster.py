@@ -7,8 +7,6 @@ steps follow connectivity alone. Finally, cells that have more nets with another
 Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -21,32 +19,26 @@ from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-UTILIZATION = 0.5
-"""Fraction of a soft macro's area that its cells cover."""
+UTILIZATION = 0.5  # fraction of a soft macro's area that its cells cover
 _IMBALANCE = 0.3
 """Fraction by which a block of the partition may exceed the mean (Circuit Training: 0.05). Blocks are broken up and
 merged afterwards, so they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
 """
-_NET_WEIGHT = 4
-"""Weight of a net relative to the hyperedge of a module of the hierarchy."""
+_NET_WEIGHT = 4  # weight of a net relative to the hyperedge of a module of the hierarchy
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
     """Settings of the clustering.
 
-    Attributes:
-        clusters: target number of clusters beside the fixed groups; fewer if there are not eight cells for each.
-        seed: seed of the partitioner.
-        use_positions: whether cells' positions are used if there are any.
-
     Raises:
         DesignError: a value is out of range.
     """
 
+    # target number of clusters beside the fixed groups; fewer if there are not eight cells for each
     clusters: int = 500
-    seed: int = 0
-    use_positions: bool = True
+    seed: int = 0  # seed of the partitioner
+    use_positions: bool = True  # whether cells' positions are used if there are any
 
     def __post_init__(self) -> None:
         for field, least in (("clusters", 1), ("seed", 0)):
@@ -57,21 +49,13 @@ class ClusteringSettings:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Clustering:
-    """Standard cells and their clusters.
+    """Standard cells and their clusters."""
 
-    Attributes:
-        cluster: int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net.
-        count: number of clusters, which are numbered from 0 without gaps.
-        settings: the settings of the clustering.
-        placed: whether positions were used.
-        notices: the nets and cells that were left out.
-    """
-
-    cluster: np.ndarray
-    count: int
-    settings: ClusteringSettings
-    placed: bool
-    notices: tuple[str, ...]
+    cluster: np.ndarray  # int32 [N], the cluster of each cell; -1 for macros, ports and cells on no net
+    count: int  # number of clusters, which are numbered from 0 without gaps
+    settings: ClusteringSettings  # the settings of the clustering
+    placed: bool  # whether positions were used
+    notices: tuple[str, ...]  # the nets and cells that were left out
 
 
 def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSettings | None = None) -> Clustering:

@@ -8,8 +8,6 @@ Axis legend: N nodes, M pairs of a net and a node on it, E nets, G groups, C cel
 cell and a group that its nets reach).
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -18,35 +16,24 @@ import scipy.sparse
 from placement.netlist.design import NodeKind
 from placement.netlist.flat_design import FlatDesign
 
-MOST_SINKS = 500
-"""Maximum number of sinks of a net; larger nets are cut."""
-ROUNDS = 12
-"""Maximum number of rounds of moves."""
+MOST_SINKS = 500  # maximum number of sinks of a net; larger nets are cut
+ROUNDS = 12  # maximum number of rounds of moves
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Connectivity:
-    """The connectivity that clustering uses: the nets that are not cut, each node once, and the nodes' positions.
+    """The connectivity that clustering uses: the nets that are not cut, each node once, and the nodes' positions."""
 
-    Attributes:
-        nets: int64 [E], the nets that are kept, in their order.
-        net: int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net.
-        driver: int64 [E], the node that drives each kept net.
-        is_cell: bool [N].
-        x, y: float64 [N], µm.
-        area: float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre.
-        size: int64 [N], the number of nodes that each counts for; a macro counts as its pins, which the recipe groups
-            in its place.
-    """
-
-    nets: np.ndarray
-    net: np.ndarray
+    nets: np.ndarray  # int64 [E], the nets that are kept, in their order
+    net: np.ndarray  # int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net
     node: np.ndarray
-    driver: np.ndarray
-    is_cell: np.ndarray
-    x: np.ndarray
+    driver: np.ndarray  # int64 [E], the node that drives each kept net
+    is_cell: np.ndarray  # bool [N]
+    x: np.ndarray  # x, y: float64 [N], µm
     y: np.ndarray
-    area: np.ndarray
+    area: np.ndarray  # float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre
+    # int64 [N], the number of nodes that each counts for; a macro counts as its pins, which the recipe groups in its
+    # place
     size: np.ndarray
 
     def counts(self, group: np.ndarray, count: int) -> scipy.sparse.csr_matrix:

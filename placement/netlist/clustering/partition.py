@@ -8,8 +8,6 @@ module also runs as `python -m placement.netlist.clustering.partition IN.npz OUT
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -20,8 +18,7 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
-DEADLINE = 6 * 3600.0
-"""Timeout of a partition in seconds; a million cells take a quarter of an hour."""
+DEADLINE = 6 * 3600.0  # timeout of a partition in seconds; a million cells take a quarter of an hour
 
 
 def partition(

@@ -7,8 +7,6 @@ that it drives. Nets from a cluster to the same destination are merged into one 
 Axis legend: N nodes of the flat netlist, E its nets, G clusters, M pairs of a net and a destination that it drives.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.netlist.builder import NetlistBuilder

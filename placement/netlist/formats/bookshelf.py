@@ -3,8 +3,6 @@
 The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +18,7 @@ from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
-_UTILIZATION = 0.7
-"""Fraction of the core that macros and cells cover if no file gives a core."""
+_UTILIZATION = 0.7  # fraction of the core that macros and cells cover if no file gives a core
 _ORIENTATIONS = Orientation.__members__
 _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
 

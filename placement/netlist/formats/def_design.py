@@ -4,8 +4,6 @@ Axis legend: N nodes (components, then ports), M components, D design pins, C co
 kept, L their pins. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Collection, Sequence
@@ -24,10 +22,8 @@ from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.verilog import plain
 from placement.netlist.technology import Master, Technology
 
-SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
-"""The `use` values of supply pins and nets."""
-_FILLER_ROWS = 3
-"""Height of the highest fillers, such as decoupling cells, in rows."""
+SUPPLY = (USES.index("POWER"), USES.index("GROUND"))  # the `use` values of supply pins and nets
+_FILLER_ROWS = 3  # height of the highest fillers, such as decoupling cells, in rows
 
 
 def read_lef_def(
@@ -150,25 +146,17 @@ def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], di
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Components:
-    """The kinds, sizes and positions of components.
+    """The kinds, sizes and positions of components."""
 
-    Attributes:
-        kind: int8 [M], `NodeKind`: macros, cells, and ports for points.
-        width, height: float64 [M], µm in orientation N; 0 for points.
-        x, y: float64 [M], µm, centres; 0 where not placed.
-        placed, fixed, is_point: bool [M].
-        notices: the assumptions that were made.
-    """
-
-    kind: np.ndarray
-    width: np.ndarray
+    kind: np.ndarray  # int8 [M], `NodeKind`: macros, cells, and ports for points
+    width: np.ndarray  # width, height: float64 [M], µm in orientation N; 0 for points
     height: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # x, y: float64 [M], µm, centres; 0 where not placed
     y: np.ndarray
-    placed: np.ndarray
+    placed: np.ndarray  # placed, fixed, is_point: bool [M]
     fixed: np.ndarray
     is_point: np.ndarray
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the assumptions that were made
 
 
 def placement_status(file: DefFile, is_block: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -260,21 +248,14 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Nets:
-    """Nets and their pins, drivers first.
+    """Nets and their pins, drivers first."""
 
-    Attributes:
-        pin_node: int32 [L], components by number, then ports.
-        pin_dx, pin_dy: float64 [L], µm from the node's centre in orientation N.
-        start: int32 [E+1]; weight: float64 [E].
-        notices: the nets and pins that were left out.
-    """
-
-    pin_node: np.ndarray
-    pin_dx: np.ndarray
+    pin_node: np.ndarray  # int32 [L], components by number, then ports
+    pin_dx: np.ndarray  # pin_dx, pin_dy: float64 [L], µm from the node's centre in orientation N
     pin_dy: np.ndarray
-    start: np.ndarray
+    start: np.ndarray  # int32 [E+1]; weight: float64 [E]
     weight: np.ndarray
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # the nets and pins that were left out
 
 
 def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:

@@ -4,8 +4,6 @@ Axis legend: W rows, T tracks, M components, D design pins, B blockages, G group
 Lengths are in database units, as the file writes them.
 """
 
-from __future__ import annotations
-
 import codecs
 import dataclasses
 import enum
@@ -68,33 +66,21 @@ class DefTracks:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefComponents:
-    """Instances of masters.
+    """Instances of masters."""
 
-    Attributes:
-        names: M names, unescaped and with `/` as the divider.
-        written_names: M names as the file writes them.
-        masters: the masters' names; master: int32 [M], indices in it.
-        status: int8 [M], `PlacementStatus`.
-        x, y: int32 [M], the lower left corner of the rotated box; 0 where not placed.
-        orientation: int8 [M].
-        begin, end: int64 [M], byte range of the entry, from its `-` to after its `;`.
-        halo_component: int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top.
-        regions: regions' names; region_component, region: int32 [·], components with a region, and the index of the
-            region.
-    """
-
-    names: list[str]
-    written_names: list[str]
-    masters: list[str]
+    names: list[str]  # M names, unescaped and with `/` as the divider
+    written_names: list[str]  # M names as the file writes them
+    masters: list[str]  # the masters' names; master: int32 [M], indices in it
     master: np.ndarray
-    status: np.ndarray
-    x: np.ndarray
+    status: np.ndarray  # int8 [M], `PlacementStatus`
+    x: np.ndarray  # x, y: int32 [M], the lower left corner of the rotated box; 0 where not placed
     y: np.ndarray
-    orientation: np.ndarray
-    begin: np.ndarray
+    orientation: np.ndarray  # int8 [M]
+    begin: np.ndarray  # begin, end: int64 [M], byte range of the entry, from its `-` to after its `;`
     end: np.ndarray
-    halo_component: np.ndarray
+    halo_component: np.ndarray  # int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top
     halo: np.ndarray
+    # regions' names; region_component, region: int32 [·], components with a region, and the index of the region
     regions: list[str]
     region_component: np.ndarray
     region: np.ndarray
@@ -102,32 +88,24 @@ class DefComponents:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefPins:
-    """Pins of the design: those of PINS without further positions (`NAME.extra1`), then those that only NETS names.
+    """Pins of the design: those of PINS without further positions (`NAME.extra1`), then those that only NETS names."""
 
-    Attributes:
-        names, written_names: as in `DefComponents`.
-        nets, layers: names; net, layer: int32 [D], indices in them, -1: none.
-        x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port.
-        box: int32 [D, 4], the box around the shapes of the first port, relative to (x, y), in orientation N.
-        direction, use: int8 [D], indices in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL.
-        begin: int64 [D], the byte at which the entry begins.
-    """
-
-    names: list[str]
+    names: list[str]  # names, written_names: as in `DefComponents`
     written_names: list[str]
-    nets: list[str]
+    nets: list[str]  # nets, layers: names; net, layer: int32 [D], indices in them, -1: none
     net: np.ndarray
     layers: list[str]
     layer: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port
     y: np.ndarray
-    box: np.ndarray
+    box: np.ndarray  # int32 [D, 4], the box around the shapes of the first port, relative to (x, y), in orientation N
     status: np.ndarray
     orientation: np.ndarray
+    # direction, use: int8 [D], indices in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL
     direction: np.ndarray
     use: np.ndarray
     special: np.ndarray
-    begin: np.ndarray
+    begin: np.ndarray  # int64 [D], the byte at which the entry begins
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -176,41 +154,27 @@ class DefNets:
     """Nets without their wires: those of NETS, signals of SPECIALNETS, and those that only pins name.
 
     A special and a regular net of one name are one net.
-
-    Attributes:
-        names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
-        component: int32 [C], -1 for a pin of the design.
-        pin: int32 [C], the index in `pins`, or the index of the design pin if `component` is -1.
-        pins: names of masters' pins.
-        use: int8 [E], indices in `USES`; weight: float64 [E].
-        begin: int64 [E], the byte at which the entry begins.
     """
 
-    names: list[str]
+    names: list[str]  # E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`
     start: np.ndarray
-    component: np.ndarray
-    pin: np.ndarray
-    pins: list[str]
-    use: np.ndarray
+    component: np.ndarray  # int32 [C], -1 for a pin of the design
+    pin: np.ndarray  # int32 [C], the index in `pins`, or the index of the design pin if `component` is -1
+    pins: list[str]  # names of masters' pins
+    use: np.ndarray  # int8 [E], indices in `USES`; weight: float64 [E]
     weight: np.ndarray
-    begin: np.ndarray
+    begin: np.ndarray  # int64 [E], the byte at which the entry begins
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefStraps:
-    """Straight segments of supply nets with SHAPE STRIPE.
+    """Straight segments of supply nets with SHAPE STRIPE."""
 
-    Attributes:
-        layers: names; layer: int32 [·], indices in them.
-        net: int32 [·], equal for segments of one net.
-        width: int32 [·].
-        at: int32 [·], x of vertical segments (is_vertical, int8 [·]), y of others; low, high: int32 [·], their ends.
-    """
-
-    layers: list[str]
-    net: np.ndarray
+    layers: list[str]  # names; layer: int32 [·], indices in them
+    net: np.ndarray  # int32 [·], equal for segments of one net
     layer: np.ndarray
-    width: np.ndarray
+    width: np.ndarray  # int32 [·]
+    # int32 [·], x of vertical segments (is_vertical, int8 [·]), y of others; low, high: int32 [·], their ends
     at: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -219,25 +183,16 @@ class DefStraps:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefFile:
-    """A DEF file.
+    """A DEF file."""
 
-    Attributes:
-        path: the file's path, for messages; source: the file's name and checksum.
-        data: its unpacked bytes.
-        version, divider, design: the header; design is "" if it gives none.
-        units: database units per µm.
-        die: int32 [·, 2], corners; two corners span a box.
-        notices: unusual but harmless properties of the file.
-    """
-
-    path: str
+    path: str  # the file's path, for messages; source: the file's name and checksum
     source: SourceFile
-    data: bytes = dataclasses.field(repr=False)
-    version: str
+    data: bytes = dataclasses.field(repr=False)  # its unpacked bytes
+    version: str  # version, divider, design: the header; design is "" if it gives none
     divider: str
     design: str
-    units: float
-    die: np.ndarray
+    units: float  # database units per µm
+    die: np.ndarray  # int32 [·, 2], corners; two corners span a box
     rows: DefRows
     tracks: DefTracks
     components: DefComponents
@@ -246,7 +201,7 @@ class DefFile:
     areas: DefAreas
     nets: DefNets
     straps: DefStraps
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # unusual but harmless properties of the file
 
     def line(self, offset: int) -> int:
         """The line of a byte, from 1."""

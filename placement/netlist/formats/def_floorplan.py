@@ -3,8 +3,6 @@
 Axis legend: W rows, M components, K rectangles, each (x_low, y_low, x_high, y_high).
 """
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 
@@ -17,8 +15,7 @@ from placement.netlist.formats.def_file import DefFile
 from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles
 from placement.netlist.technology import Technology
 
-_LONG = 0.5
-"""Minimum length of a power strap, as a fraction of the core's side."""
+_LONG = 0.5  # minimum length of a power strap, as a fraction of the core's side
 
 
 def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> tuple[Floorplan, tuple[str, ...]]:

@@ -3,8 +3,6 @@
 Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), µm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

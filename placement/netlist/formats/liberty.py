@@ -1,7 +1,5 @@
 """Reads the timing of cells and macros from Liberty files (NLDM)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,19 +13,12 @@ from placement.netlist.timing_library import TimingLibrary, merged
 
 
 class LibertyFiles(NamedTuple):
-    """The content of Liberty files.
+    """The content of Liberty files."""
 
-    Attributes:
-        library: all cells.
-        time_unit: ps, from the first file; used for SDC files without `set_units`.
-        sources: the files.
-        notices: omissions and assumptions.
-    """
-
-    library: TimingLibrary
-    time_unit: float
-    sources: tuple[SourceFile, ...]
-    notices: tuple[str, ...]
+    library: TimingLibrary  # all cells
+    time_unit: float  # ps, from the first file; used for SDC files without `set_units`
+    sources: tuple[SourceFile, ...]  # the files
+    notices: tuple[str, ...]  # omissions and assumptions
 
 
 def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:

@@ -4,8 +4,6 @@ Comment lines `# Key : value` contain the canvas, possibly several keys to a lin
 `node_index x y orientation fixed`, with the centre in µm and `-` for no orientation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

@@ -10,8 +10,6 @@ quotes) is read with the full grammar. Both give the same columns, which `native
 Axis legend: T text nodes (macros, their pins, ports, cells, in file order), N nodes of the netlist, P pins.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter
@@ -38,22 +36,15 @@ _WRITTEN_PIN_TYPES = {NodeKind.HARD: "MACRO_PIN", NodeKind.SOFT: "macro_pin"}
 
 
 class NetlistFile(NamedTuple):
-    """The content of a netlist file.
+    """The content of a netlist file."""
 
-    Attributes:
-        source: the file's name and checksum.
-        netlist: its nodes, pins and nets. Macros that nets name have a pin at their centre, after all other pins.
-        placement: positions and orientations from the nodes' attributes. Nodes without `x` and `y` are not placed;
-            ports are fixed.
-        master: int32 [N], indices in `masters`, -1 for none; from the attribute `ref_name`.
-        masters: the masters' names.
-    """
-
-    source: SourceFile
+    source: SourceFile  # the file's name and checksum
+    # its nodes, pins and nets. Macros that nets name have a pin at their centre, after all other pins.
     netlist: Netlist
+    # positions and orientations from the nodes' attributes. Nodes without `x` and `y` are not placed; ports are fixed.
     placement: Placement
-    master: np.ndarray
-    masters: tuple[str, ...]
+    master: np.ndarray  # int32 [N], indices in `masters`, -1 for none; from the attribute `ref_name`
+    masters: tuple[str, ...]  # the masters' names
 
 
 def read_netlist(path: str | os.PathLike[str]) -> Netlist:

@@ -3,8 +3,6 @@
 Axis legend: N nodes of the netlist, M components of the DEF file.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Sequence

@@ -4,8 +4,6 @@ form.
 A message names the line of a fault in the text, or of the node whose values are wrong.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -4,8 +4,6 @@ A command that is not understood, or that has no effect on setup checks with ide
 line; nothing is dropped silently.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import fnmatch
 import math
@@ -42,17 +40,11 @@ _GENERATED = "create_generated_clock"
 
 
 class DesignObjects(NamedTuple):
-    """The objects that names in an SDC file refer to.
+    """The objects that names in an SDC file refer to."""
 
-    Attributes:
-        ports: name → 1: input, 2: output, 3: both.
-        cells: unescaped names of cells and macros.
-        pins_of: returns the names of a cell's pins.
-    """
-
-    ports: Mapping[str, int]
-    cells: Sequence[str]
-    pins_of: Callable[[str], Sequence[str]]
+    ports: Mapping[str, int]  # name → 1: input, 2: output, 3: both
+    cells: Sequence[str]  # unescaped names of cells and macros
+    pins_of: Callable[[str], Sequence[str]]  # returns the names of a cell's pins
 
 
 def read_sdc(

@@ -3,8 +3,6 @@
 A value is a string, a number as text, or a list of objects that a command found.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re
@@ -13,8 +11,7 @@ from typing import Any, NamedTuple
 
 from placement.netlist.errors import DesignError
 
-Value = Any
-"""A string, or a list of objects."""
+Value = Any  # a string, or a list of objects
 Command = Callable[[Sequence[Value], int], Value]
 """A command's implementation, which maps its arguments and its line to its value."""
 _MOST_NESTED = 50

@@ -3,8 +3,6 @@
 Axis legend: M components, C connections of nets, P pins that are kept.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Axis legend: M components, D ports (bits), E nets, C connections of nets.
 """
 
-from __future__ import annotations
-
 import bisect
 import dataclasses
 import itertools
@@ -21,33 +19,20 @@ from placement.netlist.technology import Technology
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VerilogNetlist:
-    """A flattened netlist.
+    """A flattened netlist."""
 
-    Attributes:
-        top: the name of the top module.
-        names: M names of components, without backslashes, `/` between levels.
-        masters: the masters' names; master: int32 [M], indices in it.
-        ports: D names, a bus bit as `data[3]`; direction: int8 [D], 1: input, 2: output, 3: both.
-        start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
-        component: int32 [C], -1 for a port.
-        pin: int32 [C], the index in `pins`, or the index of the port if `component` is -1.
-        pins: names of masters' pins.
-        sources: the files.
-        notices: unusual but harmless properties of the files.
-    """
-
-    top: str
-    names: list[str]
-    masters: list[str]
+    top: str  # the name of the top module
+    names: list[str]  # M names of components, without backslashes, `/` between levels
+    masters: list[str]  # the masters' names; master: int32 [M], indices in it
     master: np.ndarray
-    ports: list[str]
+    ports: list[str]  # D names, a bus bit as `data[3]`; direction: int8 [D], 1: input, 2: output, 3: both
     direction: np.ndarray
-    start: np.ndarray
-    component: np.ndarray
-    pin: np.ndarray
-    pins: list[str]
-    sources: tuple[SourceFile, ...]
-    notices: tuple[str, ...]
+    start: np.ndarray  # int32 [E+1]; net e has the connections `start[e]:start[e+1]`
+    component: np.ndarray  # int32 [C], -1 for a port
+    pin: np.ndarray  # int32 [C], the index in `pins`, or the index of the port if `component` is -1
+    pins: list[str]  # names of masters' pins
+    sources: tuple[SourceFile, ...]  # the files
+    notices: tuple[str, ...]  # unusual but harmless properties of the files
 
 
 def read_verilog(paths: Sequence[str | os.PathLike[str]], technology: Technology, *, top: str = "") -> VerilogNetlist:

@@ -3,8 +3,6 @@
 Axis legend: M components, D ports, E nets, C connections of nets.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

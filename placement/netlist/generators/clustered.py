@@ -4,8 +4,6 @@ The figures below are those of the Ariane core as the MacroPlacement project clu
 soft macros, 12,422 nets), measured with `macro-placement describe`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -4,8 +4,6 @@ They use only `random.Random.random`, whose sequence Python guarantees for a see
 `choices`) and NumPy's generators may change.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from typing import TypeVar

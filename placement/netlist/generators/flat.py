@@ -4,8 +4,6 @@ and layers.
 Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import NamedTuple
@@ -19,8 +17,7 @@ from placement.netlist.floorplan import Floorplan, Rows, spread_on_edges
 from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import LayerDirection, RoutingLayer, Technology
 
-ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19
-"""Row height and site width of NanGate45, in µm."""
+ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19  # row height and site width of NanGate45, in µm
 # µm between tracks of metal1 to metal10 in NanGate45's LEF; metal1 is horizontal, the directions alternate.
 _PITCHES = (0.14, 0.19, 0.14, 0.28, 0.28, 0.28, 0.8, 0.8, 1.6, 1.6)
 _WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # widths of cells, multiples of NanGate45's 0.19 µm
@@ -37,33 +34,20 @@ _RANGES = {
 
 @dataclasses.dataclass(frozen=True)
 class FlatOptions:
-    """The properties of a flat design.
+    """The properties of a flat design."""
 
-    Attributes:
-        cells, macros, ports: their numbers.
-        macro_pins: number of pins of each macro, half of them outputs.
-        bank: macros of one shape that are connected to the same cells, like the memories of one cache.
-        bank_cells: fraction of the cells that banks are connected to; the others have no macro near them.
-        size_spread: area of the largest macro over that of the smallest.
-        macro_aspect: maximum ratio of a macro's sides.
-        core_aspect: height of the core over its width.
-        macro_utilization: fraction of the core that macros cover.
-        cell_utilization: fraction of the remaining area that cells cover.
-        rent_exponent: p of Rent's rule T = t·Bᵖ, which sets the nets' locality.
-    """
-
-    cells: int = 2000
+    cells: int = 2000  # cells, macros, ports: their numbers
     macros: int = 8
     ports: int = 40
-    macro_pins: int = 40
-    bank: int = 1
-    bank_cells: float = 1.0
-    size_spread: float = 1.0
-    macro_aspect: float = 1.0
-    core_aspect: float = 1.0
-    macro_utilization: float = 0.4
-    cell_utilization: float = 0.4
-    rent_exponent: float = 0.65
+    macro_pins: int = 40  # number of pins of each macro, half of them outputs
+    bank: int = 1  # macros of one shape that are connected to the same cells, like the memories of one cache
+    bank_cells: float = 1.0  # fraction of the cells that banks are connected to; the others have no macro near them
+    size_spread: float = 1.0  # area of the largest macro over that of the smallest
+    macro_aspect: float = 1.0  # maximum ratio of a macro's sides
+    core_aspect: float = 1.0  # height of the core over its width
+    macro_utilization: float = 0.4  # fraction of the core that macros cover
+    cell_utilization: float = 0.4  # fraction of the remaining area that cells cover
+    rent_exponent: float = 0.65  # p of Rent's rule T = t·Bᵖ, which sets the nets' locality
 
     def __post_init__(self) -> None:
         for field, (low, high) in _RANGES.items():

@@ -4,8 +4,6 @@ The construction is that of the PEKO suite (Chang, Cong, Romesis, Xie: "Optimali
 placement algorithms", 2003), here for macros, with ports, and proven for any placement without overlaps.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 
@@ -16,24 +14,17 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placemen
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
 
-MACRO_SIDE = 60.0
-"""Side of every macro and every gcell, in µm."""
+MACRO_SIDE = 60.0  # side of every macro and every gcell, in µm
 _ROUTES = (1.0, 1.0, 0.5, 0.5)
 """Routing tracks per µm, across and up, and those that a macro blocks; so few that congestion matters at this size."""
 
 
 class Planted(NamedTuple):
-    """A design with its solution.
+    """A design with its solution."""
 
-    Attributes:
-        design: the problem; its initial placement differs from the optimum.
-        optimum: a placement of minimum wirelength, with all macros at gcell centres.
-        wirelength: its weighted half-perimeter wirelength, µm; no placement without overlaps has less.
-    """
-
-    design: Design
-    optimum: Placement
-    wirelength: float
+    design: Design  # the problem; its initial placement differs from the optimum
+    optimum: Placement  # a placement of minimum wirelength, with all macros at gcell centres
+    wirelength: float  # its weighted half-perimeter wirelength, µm; no placement without overlaps has less
 
 
 def planted(

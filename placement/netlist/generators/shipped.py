@@ -1,7 +1,5 @@
 """The designs in `netlists/`, each with its generator, and the writer of generated designs."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Clustered designs of random sizes, by number: a distribution to train on, and others to validate and test on."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import random

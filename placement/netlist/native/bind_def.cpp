@@ -31,138 +31,59 @@ nb::list plain_names(std::string_view text, const Names& names, const nb::list& 
 }
 
 nb::dict header(std::string_view text, DefHeader&& from) {
-  nb::dict to;
-  to["version"] = string(text, from.version);
-  to["divider"] = string(text, from.divider);
-  to["design"] = string(text, from.design);
-  to["units"] = from.units;
-  to["die"] = array(std::move(from.die));
-  return to;
+  return columns(text, "version", from.version, "divider", from.divider, "design", from.design, "units", from.units,
+                 "die", from.die);
 }
 
 nb::dict rows(std::string_view text, DefRows&& from) {
-  nb::dict to;
-  to["names"] = strings(text, from.name);
-  to["sites"] = strings(text, from.sites.names);
-  to["site"] = array(std::move(from.site));
-  to["x"] = array(std::move(from.x));
-  to["y"] = array(std::move(from.y));
-  to["count_x"] = array(std::move(from.count_x));
-  to["count_y"] = array(std::move(from.count_y));
-  to["step_x"] = array(std::move(from.step_x));
-  to["step_y"] = array(std::move(from.step_y));
-  to["orientation"] = array(std::move(from.orientation));
-  return to;
+  return columns(text, "names", from.name, "sites", from.sites.names, "site", from.site, "x", from.x, "y", from.y,
+                 "count_x", from.count_x, "count_y", from.count_y, "step_x", from.step_x, "step_y", from.step_y,
+                 "orientation", from.orientation);
 }
 
 nb::dict tracks(std::string_view text, DefTracks&& from) {
-  nb::dict to;
-  to["layers"] = strings(text, from.layers.names);
-  to["layer"] = array(std::move(from.layer));
-  to["is_x"] = array(std::move(from.is_x));
-  to["start"] = array(std::move(from.start));
-  to["count"] = array(std::move(from.count));
-  to["step"] = array(std::move(from.step));
-  return to;
+  return columns(text, "layers", from.layers.names, "layer", from.layer, "is_x", from.is_x, "start", from.start,
+                 "count", from.count, "step", from.step);
 }
 
 nb::dict components(std::string_view text, DefComponents&& from, char divider) {
-  nb::dict to;
   nb::list written = strings(text, from.name);
-  to["written_names"] = written;
-  to["names"] = plain_names(text, from.name, written, divider);
-  to["masters"] = strings(text, from.masters.names);
-  to["master"] = array(std::move(from.master));
-  to["status"] = array(std::move(from.status));
-  to["x"] = array(std::move(from.x));
-  to["y"] = array(std::move(from.y));
-  to["orientation"] = array(std::move(from.orientation));
-  to["begin"] = array(std::move(from.begin));
-  to["end"] = array(std::move(from.end));
-  to["halo_component"] = array(std::move(from.halo_component));
-  to["halo"] = array(std::move(from.halo));
-  to["regions"] = strings(text, from.regions.names);
-  to["region_component"] = array(std::move(from.region_component));
-  to["region"] = array(std::move(from.region));
-  return to;
+  return columns(text, "written_names", written, "names", plain_names(text, from.name, written, divider),
+                 "masters", from.masters.names, "master", from.master, "status", from.status, "x", from.x, "y", from.y,
+                 "orientation", from.orientation, "begin", from.begin, "end", from.end,
+                 "halo_component", from.halo_component, "halo", from.halo, "regions", from.regions.names,
+                 "region_component", from.region_component, "region", from.region);
 }
 
 nb::dict pins(std::string_view text, DefPins&& from, char divider) {
-  nb::dict to;
   nb::list written = strings(text, from.name);
-  to["names"] = plain_names(text, from.name, written, divider);
-  to["written_names"] = written;
-  to["nets"] = strings(text, from.nets.names);
-  to["net"] = array(std::move(from.net));
-  to["layers"] = strings(text, from.layers.names);
-  to["layer"] = array(std::move(from.layer));
-  to["x"] = array(std::move(from.x));
-  to["y"] = array(std::move(from.y));
-  to["box"] = array(std::move(from.box));
-  to["status"] = array(std::move(from.status));
-  to["orientation"] = array(std::move(from.orientation));
-  to["direction"] = array(std::move(from.direction));
-  to["use"] = array(std::move(from.use));
-  to["special"] = array(std::move(from.special));
-  to["begin"] = array(std::move(from.begin));
-  return to;
+  return columns(text, "names", plain_names(text, from.name, written, divider), "written_names", written,
+                 "nets", from.nets.names, "net", from.net, "layers", from.layers.names, "layer", from.layer,
+                 "x", from.x, "y", from.y, "box", from.box, "status", from.status, "orientation", from.orientation,
+                 "direction", from.direction, "use", from.use, "special", from.special, "begin", from.begin);
 }
 
 nb::dict blockages(std::string_view text, DefBlockages&& from) {
-  nb::dict to;
-  to["layers"] = strings(text, from.layers.names);
-  to["layer"] = array(std::move(from.layer));
-  to["components"] = strings(text, from.components.names);
-  to["component"] = array(std::move(from.component));
-  to["is_soft"] = array(std::move(from.is_soft));
-  to["is_pushdown"] = array(std::move(from.is_pushdown));
-  to["partial"] = array(std::move(from.partial));
-  to["start"] = array(std::move(from.start));
-  to["polygon_start"] = array(std::move(from.polygon_start));
-  to["points"] = array(std::move(from.points));
-  to["begin"] = array(std::move(from.begin));
-  return to;
+  return columns(text, "layers", from.layers.names, "layer", from.layer, "components", from.components.names,
+                 "component", from.component, "is_soft", from.is_soft, "is_pushdown", from.is_pushdown,
+                 "partial", from.partial, "start", from.start, "polygon_start", from.polygon_start,
+                 "points", from.points, "begin", from.begin);
 }
 
 nb::dict areas(std::string_view text, DefRegions&& regions, DefGroups&& groups) {
-  nb::dict to;
-  to["regions"] = strings(text, regions.name);
-  to["is_guide"] = array(std::move(regions.is_guide));
-  to["is_fence"] = array(std::move(regions.is_fence));
-  to["start"] = array(std::move(regions.start));
-  to["boxes"] = array(std::move(regions.boxes));
-  to["groups"] = strings(text, groups.name);
-  to["group_region"] = strings(text, groups.region);
-  to["group_start"] = array(std::move(groups.start));
-  to["patterns"] = strings(text, groups.patterns);
-  to["group_begin"] = array(std::move(groups.begin));
-  return to;
+  return columns(text, "regions", regions.name, "is_guide", regions.is_guide, "is_fence", regions.is_fence,
+                 "start", regions.start, "boxes", regions.boxes, "groups", groups.name, "group_region", groups.region,
+                 "group_start", groups.start, "patterns", groups.patterns, "group_begin", groups.begin);
 }
 
 nb::dict nets(std::string_view text, DefNets&& from) {
-  nb::dict to;
-  to["names"] = strings(text, from.name);
-  to["start"] = array(std::move(from.start));
-  to["component"] = array(std::move(from.component));
-  to["pin"] = array(std::move(from.pin));
-  to["pins"] = strings(text, from.pins.names);
-  to["use"] = array(std::move(from.use));
-  to["weight"] = array(std::move(from.weight));
-  to["begin"] = array(std::move(from.begin));
-  return to;
+  return columns(text, "names", from.name, "start", from.start, "component", from.component, "pin", from.pin,
+                 "pins", from.pins.names, "use", from.use, "weight", from.weight, "begin", from.begin);
 }
 
 nb::dict straps(std::string_view text, DefStraps&& from) {
-  nb::dict to;
-  to["layers"] = strings(text, from.layers.names);
-  to["net"] = array(std::move(from.net));
-  to["layer"] = array(std::move(from.layer));
-  to["width"] = array(std::move(from.width));
-  to["at"] = array(std::move(from.at));
-  to["low"] = array(std::move(from.low));
-  to["high"] = array(std::move(from.high));
-  to["is_vertical"] = array(std::move(from.is_vertical));
-  return to;
+  return columns(text, "layers", from.layers.names, "net", from.net, "layer", from.layer, "width", from.width,
+                 "at", from.at, "low", from.low, "high", from.high, "is_vertical", from.is_vertical);
 }
 
 }  // namespace

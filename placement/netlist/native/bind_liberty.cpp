@@ -14,36 +14,13 @@ nb::dict read_liberty(const nb::bytes& data) {
     nb::gil_scoped_release release;
     from = liberty::read_library(text);
   }
-  nb::dict to;
-  const auto list = [&](const std::vector<std::string>& names) {
-    nb::list made;
-    for (const std::string& name : names) made.append(string(text, name));
-    return made;
-  };
-  to["name"] = string(text, from.name);
-  to["cells"] = list(from.cells);
-  to["pin_start"] = array(std::move(from.pin_start));
-  to["arc_start"] = array(std::move(from.arc_start));
-  to["is_latch"] = array(std::move(from.is_latch));
-  to["pins"] = list(from.pins);
-  to["direction"] = array(std::move(from.direction));
-  to["is_clock"] = array(std::move(from.is_clock));
-  to["rise_capacitance"] = array(std::move(from.rise_capacitance));
-  to["fall_capacitance"] = array(std::move(from.fall_capacitance));
-  to["max_capacitance"] = array(std::move(from.max_capacitance));
-  to["arc_from"] = array(std::move(from.arc_from));
-  to["arc_to"] = array(std::move(from.arc_to));
-  to["arc_kind"] = array(std::move(from.arc_kind));
-  to["arc_sense"] = array(std::move(from.arc_sense));
-  to["arc_tables"] = array(std::move(from.arc_tables));
-  to["rows"] = array(std::move(from.rows));
-  to["columns"] = array(std::move(from.columns));
-  to["offset"] = array(std::move(from.offset));
-  to["numbers"] = array(std::move(from.numbers));
-  to["time_unit"] = from.time_unit;
-  to["capacitance_unit"] = from.capacitance_unit;
-  to["notices"] = findings(text, from.notices);
-  return to;
+  return columns(text, "name", from.name, "cells", from.cells, "pin_start", from.pin_start, "arc_start", from.arc_start,
+                 "is_latch", from.is_latch, "pins", from.pins, "direction", from.direction, "is_clock", from.is_clock,
+                 "rise_capacitance", from.rise_capacitance, "fall_capacitance", from.fall_capacitance,
+                 "max_capacitance", from.max_capacitance, "arc_from", from.arc_from, "arc_to", from.arc_to,
+                 "arc_kind", from.arc_kind, "arc_sense", from.arc_sense, "arc_tables", from.arc_tables,
+                 "rows", from.rows, "columns", from.columns, "offset", from.offset, "numbers", from.numbers,
+                 "time_unit", from.time_unit, "capacitance_unit", from.capacitance_unit, "notices", from.notices);
 }
 
 }  // namespace

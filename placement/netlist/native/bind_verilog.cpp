@@ -31,12 +31,6 @@ verilog::LeafPorts ports_of(const std::vector<std::string>& pins) {
   return ports;
 }
 
-nb::list list_of(const std::vector<std::string>& names, std::string_view text) {
-  nb::list list;
-  for (const std::string& name : names) list.append(string(text, name));
-  return list;
-}
-
 nb::dict read_verilog(const nb::bytes& data, const std::vector<std::string>& masters,
                       const std::vector<std::vector<std::string>>& pins, const std::string& top) {
   const std::string_view text(data.c_str(), data.size());
@@ -48,23 +42,10 @@ nb::dict read_verilog(const nb::bytes& data, const std::vector<std::string>& mas
     for (std::size_t at = 0; at < masters.size(); ++at) leaves.emplace(masters[at], ports_of(pins[at]));
     from = verilog::flatten(text, verilog::read_modules(text), leaves, top);
   }
-  nb::dict to;
-  to["top"] = string(text, from.top);
-  to["names"] = list_of(from.names, text);
-  to["master"] = array(std::move(from.master));
-  to["masters"] = list_of(from.masters, text);
-  to["begin"] = array(std::move(from.offset));
-  to["ports"] = list_of(from.ports, text);
-  to["direction"] = array(std::move(from.direction));
-  to["start"] = array(std::move(from.start));
-  to["component"] = array(std::move(from.component));
-  to["pin"] = array(std::move(from.pin));
-  to["pins"] = list_of(from.pins, text);
-  to["constants"] = from.constants;
-  to["open"] = from.open;
-  to["faults"] = findings(text, from.faults);
-  to["notices"] = findings(text, from.notices);
-  return to;
+  return columns(text, "top", from.top, "names", from.names, "master", from.master, "masters", from.masters,
+                 "begin", from.offset, "ports", from.ports, "direction", from.direction, "start", from.start,
+                 "component", from.component, "pin", from.pin, "pins", from.pins, "constants", from.constants,
+                 "open", from.open, "faults", from.faults, "notices", from.notices);
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ inline nb::object string(std::string_view text, std::string_view word) {
   return nb::steal(made);
 }
 
-inline nb::list strings(std::string_view text, const std::vector<std::string_view>& words) {
+template <typename Word>
+nb::list strings(std::string_view text, const std::vector<Word>& words) {
   nb::list list;
-  for (const std::string_view word : words) list.append(string(text, word));
+  for (const Word& word : words) list.append(string(text, word));
   return list;
 }
 
@@ -51,6 +52,32 @@ inline nb::list findings(std::string_view text, const std::vector<Findings>& all
     list.append(nb::make_tuple(kind.what, kind.count, first));
   }
   return list;
+}
+
+// A column for Python: words as strings, numbers as an array that takes over their memory.
+inline nb::object column(std::string_view, const nb::object& made) { return made; }
+inline nb::object column(std::string_view text, std::string_view word) { return string(text, word); }
+inline nb::object column(std::string_view, double number) { return nb::cast(number); }
+inline nb::object column(std::string_view, std::int64_t number) { return nb::cast(number); }
+inline nb::object column(std::string_view text, std::vector<std::string_view>& words) { return strings(text, words); }
+inline nb::object column(std::string_view text, std::vector<std::string>& words) { return strings(text, words); }
+inline nb::object column(std::string_view text, std::vector<Findings>& all) { return findings(text, all); }
+template <typename Number>
+nb::object column(std::string_view, std::vector<Number>& numbers) { return array(std::move(numbers)); }
+
+inline void add_columns(nb::dict&, std::string_view) {}
+template <typename Column, typename... More>
+void add_columns(nb::dict& to, std::string_view text, const char* name, Column& first, More&... more) {
+  to[name] = column(text, first);
+  add_columns(to, text, more...);
+}
+
+// A dictionary of columns, each given by its name and its values, which are consumed.
+template <typename... NamesAndColumns>
+nb::dict columns(std::string_view text, NamesAndColumns&&... each) {
+  nb::dict to;
+  add_columns(to, text, each...);
+  return to;
 }
 
 void bind_def(nb::module_& m);

@@ -20,25 +20,10 @@ nb::object read_protobuf(const nb::bytes& data) {
     is_plain = read_plain_protobuf(text, from);
   }
   if (!is_plain) return nb::none();
-  nb::dict to;
-  to["names"] = strings(text, from.name);
-  to["type"] = array(std::move(from.type));
-  to["width"] = array(std::move(from.width));
-  to["height"] = array(std::move(from.height));
-  to["x"] = array(std::move(from.x));
-  to["y"] = array(std::move(from.y));
-  to["x_offset"] = array(std::move(from.x_offset));
-  to["y_offset"] = array(std::move(from.y_offset));
-  to["weight"] = array(std::move(from.weight));
-  to["orientation"] = array(std::move(from.orientation));
-  to["macro"] = array(std::move(from.macro));
-  to["master"] = array(std::move(from.master));
-  to["masters"] = strings(text, from.masters);
-  to["start"] = array(std::move(from.start));
-  to["sinks"] = array(std::move(from.sinks));
-  to["begin"] = array(std::move(from.begin));
-  to["findings"] = findings(text, from.findings);
-  return to;
+  return columns(text, "names", from.name, "type", from.type, "width", from.width, "height", from.height, "x", from.x,
+                 "y", from.y, "x_offset", from.x_offset, "y_offset", from.y_offset, "weight", from.weight,
+                 "orientation", from.orientation, "macro", from.macro, "master", from.master, "masters", from.masters,
+                 "start", from.start, "sinks", from.sinks, "begin", from.begin, "findings", from.findings);
 }
 
 }  // namespace

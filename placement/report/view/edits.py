@@ -4,8 +4,6 @@ Each function makes the placement or the constraints that the session applies as
 macros. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any

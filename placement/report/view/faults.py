@@ -4,8 +4,6 @@ The rules are the engine's (`legality.hpp`); here each violation has its macro a
 macros, K rectangles that macros keep out of. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np

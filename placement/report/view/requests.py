@@ -4,8 +4,6 @@ A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {�
 concern every page are sent to all as `{"event": name, …}`. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -320,7 +320,7 @@ def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int]
         listed = step["places"]
         unknown = [name for name, *_ in listed if name not in node_of]
         if unknown:
-            raise DesignError(f"{path}: step {number} moves {unknown[0]!r}, which is no node of the design")
+            raise DesignError(f"{path}: step {number} moves {unknown[0]!r}, which is not a node of the design")
         names, x, y, orientations, fixed = zip(*listed, strict=True) if listed else ((),) * 5
         places = Places(
             np.array([node_of[name] for name in names], dtype=np.int32),

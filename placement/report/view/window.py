@@ -4,8 +4,6 @@ All of it is used from one thread, the server's; an action runs in its own threa
 which knows nothing of search or of the full evaluation. Lengths are in µm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import threading

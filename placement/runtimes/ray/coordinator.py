@@ -4,8 +4,6 @@ It is one small process, whose whole state is contained in the heartbeats: if it
 two of them. No parameters and no episodes pass through it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets
@@ -39,11 +37,9 @@ LOST_HEARTBEATS = 10.0
 """Number of consecutive missed heartbeats after which a process counts as dead until it sends one again."""
 NOTES = 200
 EDITION_BITS = 62
-ANSWER_SECONDS = 5.0
-"""Timeout of the coordinator's answer to a heartbeat, in seconds; the next heartbeat follows."""
+ANSWER_SECONDS = 5.0  # timeout of the coordinator's answer to a heartbeat, in seconds; the next heartbeat follows
 RENDEZVOUS_SECONDS = 0.1
-OUT_OF_MEMORY = 75
-"""Exit code of a process that exceeds its memory limit."""
+OUT_OF_MEMORY = 75  # exit code of a process that exceeds its memory limit
 
 
 class Coordinator:

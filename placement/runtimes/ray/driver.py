@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
-STOP_SECONDS = 6.0
-"""Timeout for the learner to save and end after a stop is requested, in seconds."""
+STOP_SECONDS = 6.0  # timeout for the learner to save and end after a stop is requested, in seconds
 ANSWER_SECONDS = 3.0
-LOST_SECONDS = 15.0
-"""Seconds without an answer after which a cluster that accepts no connections counts as gone."""
-LEAVE_SECONDS = 10.0
-"""Timeout for a learner to end after another one has died, in seconds."""
-MAX_DEATHS = 5
-"""Number of learner deaths without a finished iteration after which the run fails."""
+LOST_SECONDS = 15.0  # seconds without an answer after which a cluster that accepts no connections counts as gone
+LEAVE_SECONDS = 10.0  # timeout for a learner to end after another one has died, in seconds
+MAX_DEATHS = 5  # number of learner deaths without a finished iteration after which the run fails
 CLASSES = {
     RoleName.LEARNER: LearnerProcess,  # first: others, which fit anywhere, must not take the last CPU beside the GPU
     RoleName.SHARD: ShardProcess,

@@ -8,8 +8,6 @@ whether it was drawn with an earlier learner's parameters.
 Axis legend: T macros to place (the longest design's).
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import logging
@@ -36,13 +34,11 @@ SHORTFALL_SECONDS = 3.0
 BUSY_FACTOR = 10
 """Factor by which the collector waits longer before it reports a shortfall while the learner still learns."""
 REPEATED = 100
-LAGS = 4
-"""Number of columns of the distribution of staleness before the last one (this many or more)."""
+LAGS = 4  # number of columns of the distribution of staleness before the last one (this many or more)
 
 
 PUBLICATIONS_NAME = "publications.json"
-BLOCK = 1000
-"""Number of publication numbers that are reserved at once."""
+BLOCK = 1000  # number of publication numbers that are reserved at once
 
 
 class PublicationNumbers:
@@ -95,16 +91,11 @@ class Publications(PublicationNumbers):
 
 
 class Bounds(NamedTuple):
-    """The episodes that the learner accepts.
+    """The episodes that the learner accepts."""
 
-    Attributes:
-        episodes: number of episodes in one iteration.
-        oldest: maximum number of versions that an episode may lag behind when it is learned from.
-        strict: whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them.
-    """
-
-    episodes: int
-    oldest: int
+    episodes: int  # number of episodes in one iteration
+    oldest: int  # maximum number of versions that an episode may lag behind when it is learned from
+    # whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them
     strict: bool = False
 
 

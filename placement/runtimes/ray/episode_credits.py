@@ -7,8 +7,6 @@ rest is taken from the next grant. When an actor or a shard dies, episodes are l
 and every actor gets credits for its share of it.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -18,8 +16,7 @@ from placement.modelcache.store import ParameterStore, StoreTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.training.actor import ScheduleClosed, Ticket
 
-LOOK_SECONDS = 0.5
-"""Seconds without a new version after which the number of actors and the shortfall are read again."""
+LOOK_SECONDS = 0.5  # seconds without a new version after which the number of actors and the shortfall are read again
 
 
 class EpisodeCredits:

@@ -1,7 +1,5 @@
 """The learner hosts: the first one publishes, evaluates and saves; all read their own shards and learn together."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math
@@ -40,8 +38,7 @@ from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 
 LOCK_NAME = ".learner.lock"
-LOCK_SECONDS = 30.0
-"""Timeout in seconds for the previous learner, whose run was killed, to end."""
+LOCK_SECONDS = 30.0  # timeout in seconds for the previous learner, whose run was killed, to end
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from placement.training.learner_loop import LearnerLoop
 
 _log = logging.getLogger(__name__)
-ALONE = 76
-"""Exit code of a learner host that lost the others; all are restarted."""
+ALONE = 76  # exit code of a learner host that lost the others; all are restarted
 
 
 class LearnerProcess(RoleProcess):

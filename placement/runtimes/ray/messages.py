@@ -5,8 +5,6 @@ gets its share of an iteration's episodes regardless of other hosts' shards. Imp
 use this module.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Mapping
@@ -38,17 +36,11 @@ class Who:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Internal intervals and timeouts in seconds; tests use shorter ones.
+    """Internal intervals and timeouts in seconds; tests use shorter ones."""
 
-    Attributes:
-        start: timeout for every process to start.
-        heartbeat: interval between two heartbeats of a process.
-        shard_checkpoint: interval between two checkpoints of a shard.
-    """
-
-    start: float = 300.0
-    heartbeat: float = 1.0
-    shard_checkpoint: float = 30.0
+    start: float = 300.0  # timeout for every process to start
+    heartbeat: float = 1.0  # interval between two heartbeats of a process
+    shard_checkpoint: float = 30.0  # interval between two checkpoints of a shard
 
 
 def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:
@@ -99,22 +91,15 @@ class Rendezvous:
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """A process's report to the coordinator, at intervals.
-
-    Attributes:
-        incarnation: a different number at each start of the process.
-        host: name or address of its machine.
-        address: `host:port` at which it serves; "" if it serves nothing.
-        ready: whether it has finished starting.
-        measures: numbers by name, for people and `metrics.csv`.
-    """
+    """A process's report to the coordinator, at intervals."""
 
     who: Who
-    incarnation: int
-    host: str
+    incarnation: int  # a different number at each start of the process
+    host: str  # name or address of its machine
     pid: int
-    address: str = ""
-    ready: bool = False
+    address: str = ""  # `host:port` at which it serves; "" if it serves nothing
+    ready: bool = False  # whether it has finished starting
+    # numbers by name, for people and `metrics.csv`
     measures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     rendezvous: Rendezvous = Rendezvous()
 
@@ -137,25 +122,17 @@ class Shortfall:
 
 @dataclasses.dataclass(frozen=True)
 class HeartbeatReply:
-    """The coordinator's answer to a heartbeat.
+    """The coordinator's answer to a heartbeat."""
 
-    Attributes:
-        edition: the edition of the addresses, which only a process with another edition receives.
-        shards, caches: locations by number; None: unchanged.
-        root: the learner's own cache.
-        actors, shortfall: living actors and missing episodes of the process's learner host.
-        stop: whether the run is ending.
-        summary: numbers over all roles, for the learner's `metrics.csv`.
-    """
-
-    edition: int = -1
-    shards: tuple[ServerLocation, ...] | None = None
+    edition: int = -1  # the edition of the addresses, which only a process with another edition receives
+    shards: tuple[ServerLocation, ...] | None = None  # shards, caches: locations by number; None: unchanged
     caches: tuple[ServerLocation, ...] | None = None
-    root: ServerLocation = ServerLocation()
-    actors: int = 0
+    root: ServerLocation = ServerLocation()  # the learner's own cache
+    actors: int = 0  # actors, shortfall: living actors and missing episodes of the process's learner host
     shortfall: Shortfall = Shortfall()
     rendezvous: Rendezvous = Rendezvous()
-    stop: bool = False
+    stop: bool = False  # whether the run is ending
+    # numbers over all roles, for the learner's `metrics.csv`
     summary: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 

@@ -3,8 +3,6 @@
 It also finds and ends the processes below this one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import logging
@@ -31,22 +29,17 @@ from placement.utils.worker_threads import WorkerFailed
 _log = logging.getLogger(__name__)
 LOCAL = "local"
 OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing uses it; Ray requires at least 75 MiB
-END_SECONDS = 0.5
-"""Seconds for Ray to disconnect before its processes are killed."""
+END_SECONDS = 0.5  # seconds for Ray to disconnect before its processes are killed
 HEAD = "gcs_server"
 """Ray's process that a driver must not outlive while it disconnects: Ray would end the driver after seconds."""
 HANG_SECONDS = 60.0
 """Seconds for Ray to disconnect on a busy machine before its head is killed, too, and Ray ends this process."""
-LEAVE_SECONDS = 10.0
-"""Timeout for leaving an existing cluster, in seconds."""
-CONNECT_SECONDS = 10.0
-"""Timeout for an existing cluster to accept a connection, in seconds."""
+LEAVE_SECONDS = 10.0  # timeout for leaving an existing cluster, in seconds
+CONNECT_SECONDS = 10.0  # timeout for an existing cluster to accept a connection, in seconds
 POLL_SECONDS = 0.05
 SPARE_CPUS = 1.0
-STARTS = 3
-"""Number of attempts to start a Ray that is not ready in time, as on a busy machine."""
-NOT_READY = "timed out during startup"
-"""Ray's message in that case."""
+STARTS = 3  # number of attempts to start a Ray that is not ready in time, as on a busy machine
+NOT_READY = "timed out during startup"  # Ray's message in that case
 TOKEN_HINT = "if it has a token, set RAY_AUTH_TOKEN; if it has none, RAY_AUTH_MODE=disabled"
 """Advice if a cluster does not let this process join."""
 FOLDER_FILE = ".ray-session"
@@ -58,13 +51,12 @@ _ALWAYS = {
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # otherwise it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
-_OWN = {
+_OWN = {  # environment variables of a run's own Ray
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),  # Ray reads it once
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's only switch between its public and its loopback address
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # otherwise some of its processes outlive a killed run by a minute
 }
-"""Environment variables of a run's own Ray."""
 
 
 def import_ray(*, with_reverb: bool = True) -> Any:
@@ -77,7 +69,7 @@ def import_ray(*, with_reverb: bool = True) -> Any:
         ) from error
     if with_reverb and importlib.util.find_spec("reverb") is None:
         raise ConfigError(
-            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use "
+            "runtime.name='ray': Reverb, which carries the episodes, is not installed; use "
             f"runtime=local, or install it: {INSTALL_REVERB}"
         )
     return ray

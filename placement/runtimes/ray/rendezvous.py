@@ -1,7 +1,5 @@
 """The rendezvous of learner hosts, after which they start from the same state."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 from typing import Any
@@ -49,16 +47,11 @@ def _meeting_place(network: NetworkAccess) -> tuple[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class InitialState:
-    """The initial state of all hosts.
+    """The initial state of all hosts."""
 
-    Attributes:
-        learner: the learner's state, a pytree of arrays.
-        learned: int64 [N, 3], episodes learned from before, in the format of `EpisodeIntervalSet.rows`.
-        iteration, first: iterations done, and the number under which the parameters after them are published.
-    """
-
-    learner: Any
-    learned: np.ndarray
+    learner: Any  # the learner's state, a pytree of arrays
+    learned: np.ndarray  # int64 [N, 3], episodes learned from before, in the format of `EpisodeIntervalSet.rows`
+    # iteration, first: iterations done, and the number under which the parameters after them are published
     iteration: int
     first: int
 

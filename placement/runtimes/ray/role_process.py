@@ -3,8 +3,6 @@
 Ray starts and restarts the processes, and they send heartbeats to the coordinator.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import importlib
@@ -22,8 +20,7 @@ from placement.training.run_folder import load_designs, steps, working_folder
 from placement.transport.gate import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
-MAX_CALLS = 4
-"""Number of methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it."""
+MAX_CALLS = 4  # number of methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it
 LOOK_SECONDS = 0.2
 BLOCK_BYTES = 1 << 20
 """Minimum size in bytes of freed blocks that are returned to the system; a snapshot of parameters is larger."""

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
-COLUMNS = {
+COLUMNS = {  # titles of the table of processes, and their measures, of which a role shows those that it has
     "episodes/s": ("episodes_per_second",),
     "waiting": ("size",),
     "read ms": ("read_ms_mean", "read_ms_p50", "read_ms_p99"),
     "write ms": ("write_ms_mean", "write_ms_p50", "write_ms_p99"),
     "memory MB": ("resident_mb",),
 }
-"""Titles of the table of processes, and their measures, of which a role shows those that it has."""
 
 
 def resident_mb() -> float:

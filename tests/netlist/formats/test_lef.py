@@ -94,7 +94,7 @@ def test_of_two_definitions_the_first_holds(tmp_path: Path) -> None:
     other = write(tmp_path, LEF.replace("SIZE 10 BY 6", "SIZE 11 BY 6"), "other.lef")
     library = read_lefs([write(tmp_path, LEF), other])[0]
     assert (library.masters["RAM"].width, library.masters["RAM"].height) == (10, 6)
-    notice = "macro 'RAM' is defined twice in the LEF files, 10 × 6 µm, then 11 × 6 µm: the first definition holds"
+    notice = "macro 'RAM' is defined twice in the LEF files, 10 × 6 µm, then 11 × 6 µm: the first definition is used"
     assert library.notices == (notice,)
     # The same within one file.
     twice = LEF.replace("END LIBRARY\n", LEF[LEF.index("MACRO RAM") :].replace("SIZE 10 BY 6", "SIZE 11 BY 6"))

@@ -73,7 +73,7 @@ export class App {
 
   broke() {
     if (this.model.drag) this.model.endDrag({ back: true });
-    this.tell("The server does not answer; reconnecting. Changes are kept there as long as it runs.", true);
+    this.tell("The server does not answer; reconnecting. It keeps your changes as long as it runs.", true);
     this.changed();
   }
 
@@ -114,7 +114,7 @@ export class App {
   async save(form = "plc", name = "") {
     const base = this.model.session.state.name.replace(/\.(plc|def)(\.gz)?$/i, "");
     const suggestion = name || base + (ENDINGS[form] ?? ".tcl");
-    const path = await askText(form === "plc" ? "Save the placement" : `Save as ${form}`, `File, in ${this.model.folder} unless it begins with /:`, this.saved?.[form] ?? suggestion, "Save");
+    const path = await askText(form === "plc" ? "Save the placement" : `Save as ${form}`, `File name (relative to ${this.model.folder}):`, this.saved?.[form] ?? suggestion, "Save");
     if (!path) return;
     let answer = await this.ask("save", { form, path });
     if (answer?.exists) {

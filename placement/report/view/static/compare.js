@@ -2,7 +2,7 @@
 
 import { button, element, fill } from "./dom.js";
 
-const MODES = [["lines", "lines join moved macros"], ["fade", "one fades into the other"], ["sides", "side by side"]];
+const MODES = [["lines", "lines join moved macros"], ["fade", "fade between the two"], ["sides", "side by side"]];
 
 export class Compare {
   constructor(parent, app) {
@@ -28,7 +28,7 @@ export class Compare {
         chosen ? button("exchange", "compare in the other direction", () => this.turn()) : null),
       chosen ? element("select", { ariaLabel: "how", id: "compare-how", onchange: (event) => this.how(event.target.value) },
         ...MODES.map(([value, text]) => element("option", { value, selected: value === model.mode }, text))) : null,
-      chosen && model.mode === "fade" ? element("input", { type: "range", min: 0, max: 1, step: 0.01, value: model.fade, id: "fade", ariaLabel: "how much of the other", oninput: (event) => {
+      chosen && model.mode === "fade" ? element("input", { type: "range", min: 0, max: 1, step: 0.01, value: model.fade, id: "fade", ariaLabel: "share of the other placement", oninput: (event) => {
         model.fade = Number(event.target.value);
         this.app.redraw();
       } }) : null, this.count);
@@ -36,7 +36,7 @@ export class Compare {
 
   counted() {
     const nodes = this.model.movedNodes(), hard = nodes.filter((node) => this.model.design.kind[node] === 0).length;
-    return `${hard} hard and ${nodes.length - hard} soft macros are placed differently there`;
+    return `${hard} hard and ${nodes.length - hard} soft macros have other positions there`;
   }
 
   with(value) {

@@ -42,7 +42,7 @@ export class Doing {
     });
     show();
     const copy = button("copy", "copies the command line", () => navigator.clipboard.writeText(line.textContent).then(
-      () => this.app.tell("the command line is copied"), (error) => this.app.tell(error.message, true)));
+      () => this.app.tell("command line copied"), (error) => this.app.tell(error.message, true)));
     return element("details", { open: this.open === action.name, ontoggle: (event) => { if (event.target.open) this.open = action.name; } },
       element("summary", { className: "row" }, button(action.title, action.hint, (event) => { event.preventDefault(); this.start(action, values); }, { disabled: busy, id: `do-${action.name}` }), ...inputs),
       element("div", { className: "command" }, line, copy));
@@ -64,11 +64,11 @@ export class Doing {
     if (job.state === "running") {
       const action = this.model.actions.find((one) => one.name === job.name);
       return element("div", { id: "job" }, element("div", {}, `${job.title} …`), element("progress", action.can_stop ? { value: job.progress } : {}),
-        element("div", { className: "row" }, element("span", { className: "muted" }, job.text), action.can_stop ? button("Stop", "ends it; the best so far stays", () => app.ask("stop"), { id: "stop" }) : null));
+        element("div", { className: "row" }, element("span", { className: "muted" }, job.text), action.can_stop ? button("Stop", "stops and keeps the best result so far", () => app.ask("stop"), { id: "stop" }) : null));
     }
     const away = () => { this.jobs.delete(this.model.active); this.draw(); };
     if (job.state === "failed") return element("div", { id: "job" }, element("div", { className: "bad" }, job.text), button("OK", "", away));
-    const costs = job.changed ? `cost ${job.before.toFixed(6)} → ${job.after.toFixed(6)}` : "nothing has changed";
+    const costs = job.changed ? `cost ${job.before.toFixed(6)} → ${job.after.toFixed(6)}` : "no change";
     return element("div", { id: "job" }, element("div", {}, `${job.title}: ${costs}`), element("div", { className: "muted" }, job.text),
       job.changed ? element("div", { className: "row" }, button("Keep", "the result stays", away, { className: "main", id: "keep" }),
         button("Discard", "as it was before", () => { away(); app.undo(); }, { id: "discard" })) : button("OK", "", away));

@@ -81,7 +81,7 @@ export class Panels {
     const shown = nodes.slice(0, MOST_FOUND);
     fill(this.found, ...shown.map((node) => element("li", {}, button(model.design.names[node], model.design.kinds[model.design.kind[node]],
       () => { model.choose([node]); this.app.frame(); }))),
-    text && !nodes.length ? element("li", { className: "muted" }, "nothing of that name") : null,
+    text && !nodes.length ? element("li", { className: "muted" }, "no match") : null,
     nodes.length > 1 ? element("li", {}, button(`select all ${nodes.length}`, "so does Enter", () => this.chooseFound())) : null);
   }
 
@@ -97,7 +97,7 @@ export class Panels {
     fill(this.tools, element("h2", {}, "Move the selection"),
       element("div", { className: "row" }, edit("⟲", "turn left (R)", "turn", "left"), edit("⟳", "turn right (r)", "turn", "right"),
         edit("⇋", "mirror left to right (x)", "turn", "mirror_x"), edit("⥮", "mirror upside down (y)", "turn", "mirror_y"),
-        edit("swap", "two change places (s)", "swap"), edit("fix", "cannot be moved then (l)", "fix"), edit("release", "can be moved again (u)", "release")),
+        edit("swap", "swaps two macros (s)", "swap"), edit("fix", "fixes the selected macros (l)", "fix"), edit("release", "makes the selected macros movable (u)", "release")),
       element("div", { className: "row" }, element("span", { className: "muted" }, "align"), edit("⇤", "left edges (Alt-←)", "align", "left"),
         edit("⇥", "right edges (Alt-→)", "align", "right"), edit("⤓", "lower edges (Alt-↓)", "align", "bottom"), edit("⤒", "upper edges (Alt-↑)", "align", "top"),
         edit("│", "middles, on a vertical line (Alt-c)", "align", "centre_x"), edit("─", "middles, on a horizontal line (Alt-C)", "align", "centre_y")),
@@ -117,7 +117,7 @@ export class Panels {
       if (target.checked) this.tracks ??= await app.ask("tracks");
       snap.tracks = target.checked ? this.tracks ?? null : null;
       target.checked = snap.tracks !== null;
-      if (snap.tracks) app.tell(`lower left corners go onto tracks of ${snap.tracks.pitch_x} × ${snap.tracks.pitch_y} µm`);
+      if (snap.tracks) app.tell(`lower left corners snap to tracks of ${snap.tracks.pitch_x} × ${snap.tracks.pitch_y} µm`);
     } }), "tracks");
   }
 
@@ -135,7 +135,7 @@ export class Panels {
     const key = JSON.stringify([steps, undone]);
     if (key !== this.stepsKey) {
       this.stepsKey = key;
-      fill(this.steps, steps.length + undone.length ? list : element("span", { className: "muted" }, "nothing was changed yet"));
+      fill(this.steps, steps.length + undone.length ? list : element("span", { className: "muted" }, "no changes yet"));
       list.scrollTop = list.scrollHeight;
     }
   }
@@ -150,7 +150,7 @@ export class Panels {
 
   describeChosen() {
     const { model } = this, nodes = [...model.chosen];
-    if (!nodes.length) return [element("span", { className: "muted" }, "click a macro; Shift adds; Shift-drag takes all inside")];
+    if (!nodes.length) return [element("span", { className: "muted" }, "click a macro to select it; Shift adds; Shift-drag selects all inside")];
     if (nodes.length > 1) {
       const listed = nodes.slice(0, MOST_LISTED).map((node) => element("div", { className: "name" }, model.design.names[node]));
       return [element("div", {}, `${nodes.length} nodes`), ...listed, nodes.length > MOST_LISTED ? element("div", { className: "muted" }, "…") : null];

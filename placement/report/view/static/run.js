@@ -30,7 +30,7 @@ export class Run {
           this.app.show(run.sessions[Number(event.target.value)]);
           this.draw();
         } }))) : element("div", { className: "muted" }, "no placement yet"),
-      run.sessions.length && at !== last ? button("show the newest", "and those that come", () => { this.app.show(run.sessions[last]); this.draw(); }) : null);
+      run.sessions.length && at !== last ? button("show the newest", "and follow new placements", () => { this.app.show(run.sessions[last]); this.draw(); }) : null);
   }
 }
 

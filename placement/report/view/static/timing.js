@@ -38,7 +38,7 @@ export class Timing {
       element("tbody", {}, ...ROWS.map(([name, title, text]) => element("tr", { id: `timing-${name}` }, element("th", {}, title),
         element("td", { className: "now" }, text(timing[name])), element("td", { className: "muted" }, text(first[name])))))),
       timing.endpoints ? histogram(timing) : null,
-      element("ul", { className: "found" }, ...paths.map((path) => element("li", {}, element("button", { type: "button", title: "selects the macros at its ends",
+      element("ul", { className: "found" }, ...paths.map((path) => element("li", {}, element("button", { type: "button", title: "selects the macros at the path's ends",
         onclick: () => this.model.choose(path.macros) }, `${grouped(path.slack)} ps: ${path.start} → ${path.end}`)))));
   }
 }
