@@ -15,6 +15,7 @@ from placement.netlist.design import Design
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """Names of the moves, described in docs/explanation/search.md."""
 STARTS = ("packed", "electrostatic", "initial")
+DEFAULT_STARTS = ("packed", "electrostatic")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
 """Initial temperature by cost. Most of the proxy cost is unavoidable, none of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
@@ -41,7 +42,8 @@ class AnnealConfig(Settings, group="anneal."):
 
     Attributes:
         soft_moves: false: only the soft placer places soft macros
-        starts: some of packed, electrostatic, initial; successive halving chooses among them
+        starts: some of packed, electrostatic, initial, among which successive halving chooses; null: packed and
+            electrostatic, but one electrostatic start where the time is short for the design (chip cost)
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             a fifth of it to refine
@@ -58,7 +60,7 @@ class AnnealConfig(Settings, group="anneal."):
     """
 
     soft_moves: bool = True
-    starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed", "electrostatic")
+    starts: tuple[Annotated[str, one_of(STARTS)], ...] | None = None
     schedule: Literal["geometric", "adaptive"] = "geometric"
     initial_temperature: Annotated[float, Rule("above 0", lambda value: value > 0)] | None = None
     rotate: bool = False
@@ -69,7 +71,7 @@ class AnnealConfig(Settings, group="anneal."):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
+        require(self.starts != (), "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
 
     def spacing_in(self, design: Design) -> float:
         """Returns the spacing in µm; by default the design's own."""

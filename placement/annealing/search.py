@@ -225,7 +225,7 @@ def _own_starts(
     design: Design, config: AnnealConfig, seed: int, weights: CostWeights, *, seconds: float | None, moves: int | None
 ) -> list[Start]:
     """Returns the starts of a search; they ignore the design's own spacing if none can keep it."""
-    chosen, count = affordable(design, with_spacing(design, config, ()), seconds, moves)
+    chosen, count = affordable(design, with_spacing(design, config, ()), weights, seconds, moves)
     try:
         return make_starts(design, chosen, seed, weights, electrostatic=count)
     except DesignError:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.anneal_config import SOFT_PLACER, STARTS, AnnealConfig
+from placement.annealing.anneal_config import DEFAULT_STARTS, SOFT_PLACER, STARTS, AnnealConfig
 from placement.annealing.legaliser import NoLegalPlacement, fits, legalise
 from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matrix
 from placement.engine import _native
@@ -32,6 +32,8 @@ MOST_OF_BUDGET = 0.3
 """Maximum share of a search's time for electrostatic starts."""
 MOVES_PER_SECOND = 150_000
 """Approximate number of moves that a search proposes per second."""
+LEAST_MOVES = 4000
+"""Moves per macro below which a search for the chip cost begins with one start: halving cannot rank several then."""
 MOST_ROWS = 4
 """Number of row or column pitches, cheapest first, that become starts."""
 COSTLIER = 2
@@ -75,9 +77,10 @@ def make_starts(
             return _legalised("initial", design, design.initial, config)
         return _on_grid(method, design, config, generator)
 
-    found = [start for method in config.starts for start in of(method)]
+    methods = config.starts or DEFAULT_STARTS
+    found = [start for method in methods for start in of(method)]
     for method in (*STARTS, "greedy"):  # fall back on any other method
-        if not found and method not in config.starts:
+        if not found and method not in methods:
             found = list(of(method))
     if not found:
         raise DesignError(f"{design.name}: no legal placement of all hard macros found by {', '.join(STARTS)}")
@@ -85,20 +88,25 @@ def make_starts(
 
 
 def affordable(
-    design: Design, config: AnnealConfig, seconds: float | None, moves: int | None
+    design: Design, config: AnnealConfig, weights: CostWeights, seconds: float | None, moves: int | None
 ) -> tuple[AnnealConfig, int]:
-    """Returns the settings of a search and the number of electrostatic starts it can afford.
+    """Returns the settings of a search, with its starts, and the number of electrostatic starts it can afford.
 
-    The budget is `seconds`, or `moves` if `seconds` is None. The electrostatic method is dropped from the settings if
-    `seconds` do not suffice for one such start, unless it is the only method.
+    The budget is `seconds`, or `moves` if `seconds` is None. If `seconds` do not suffice for one electrostatic start,
+    that method is dropped, unless it is the only one.
     """
-    others = tuple(method for method in config.starts if method != ELECTROSTATIC)
+    methods = config.starts or DEFAULT_STARTS
     each = SECONDS_PER_PIN * len(design.netlist.net_pins)
     whole = (moves or 0) / MOVES_PER_SECOND if seconds is None else seconds
     count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * whole / each)) if each else 1
+    others = tuple(method for method in methods if method != ELECTROSTATIC)
     if count == 0 and others and seconds is not None:
-        config = dataclasses.replace(config, starts=others)
-    return config, max(1, count)
+        methods = others
+    elif config.starts is None and weights.name == "chip":
+        macros = np.count_nonzero(~design.initial.fixed[np.r_[design.netlist.hard, design.netlist.soft]])
+        if whole * MOVES_PER_SECOND < LEAST_MOVES * macros:
+            methods, count = (ELECTROSTATIC,), 1
+    return dataclasses.replace(config, starts=methods), max(1, count)
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:

@@ -35,11 +35,7 @@ _REPORT_EACH = 10  # iterations
 
 @dataclasses.dataclass(frozen=True)
 class PlacerSettings:
-    """Settings of the electrostatic placer.
-
-    Raises:
-        DesignError: a value is out of range.
-    """
+    """Settings of the electrostatic placer. Raises DesignError if a value is out of range."""
 
     overflow: float = 0.07  # target: maximum share of the nodes' area beyond the free area of the bins
     accepted: float = 1.0  # maximum final overflow of a successful attempt

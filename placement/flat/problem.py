@@ -27,9 +27,8 @@ shrink.
 class Core:
     """The area of the standard-cell rows.
 
-    Raises:
-        DesignError: a side is not above 0, a blockage is inverted, a halo is negative or has another shape, or a number
-            is not finite.
+    Raises DesignError if a side is not above 0, a blockage is inverted, a halo is negative or has another shape, or a
+    number is not finite.
     """
 
     width: float  # width, height: sides in µm
@@ -191,8 +190,7 @@ def half_perimeter(netlist: Netlist, placement: Placement) -> float:
 def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, movable: np.ndarray) -> np.ndarray:
     """Returns hard macros with halos, fixed cells and blockages, float64 [F, 4], relative to and clipped to the core.
 
-    Raises:
-        DesignError: the core has halos of another number of nodes.
+    Raises DesignError if the core has halos of another number of nodes.
     """
     obstacle = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
     nodes = np.flatnonzero(obstacle)

@@ -25,11 +25,7 @@ _SAMPLES = 4  # cross-sections per gcell and axis; the narrowest counts
 
 @dataclasses.dataclass(frozen=True)
 class RoutingResources:
-    """The tracks of a technology, and the router's grid.
-
-    Raises:
-        DesignError: a value is out of range.
-    """
+    """The tracks of a technology, and the router's grid. Raises DesignError if a value is out of range."""
 
     horizontal: float  # horizontal, vertical: routing tracks per µm
     vertical: float

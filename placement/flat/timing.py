@@ -145,8 +145,7 @@ class TimingEvaluator:
     def update(self, placement: Placement, *, paths: int = LISTED_PATHS) -> TimingEstimate:
         """Returns the result of `evaluate`, but recomputes only what depends on the nodes moved since the last call.
 
-        Raises:
-            DesignError: a node has no position; no constrained path ends anywhere.
+        Raises DesignError if a node has no position, or no constrained path ends anywhere.
         """
         return self._time(placement, paths, update=True)
 

@@ -110,8 +110,7 @@ def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
 def choose_grid(width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray) -> tuple[int, int]:
     """Columns and rows for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], in file order).
 
-    Raises:
-        DesignError: the macros can be packed into none of the grids.
+    Raises DesignError if the macros can be packed into none of the grids.
     """
     order = np.argsort(-(macro_width * macro_height), kind="stable")
     packed_width, packed_height = macro_width[order].tolist(), macro_height[order].tolist()
@@ -164,8 +163,7 @@ def waste(sides: np.ndarray, step: float) -> float:
 def routing_capacity(design: FlatDesign) -> RoutingCapacity:
     """The routing capacity of a flat design's floorplan, with notices of the assumptions that were made.
 
-    Raises:
-        DesignError: a layer has more than ten million tracks across the core.
+    Raises DesignError if a layer has more than ten million tracks across the core.
     """
     notices: list[str] = []
     layers = _layers(design, notices)

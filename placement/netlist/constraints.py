@@ -44,10 +44,8 @@ LARGEST = 1e9  # µm; equal to `placement.netlist.design.LARGEST`
 class SnapGrid:
     """Positions of macros' lower left corners: `offset` plus a whole number of `pitch`es (µm) on each axis.
 
-    A pitch of 0 allows any position on its axis.
-
-    Raises:
-        DesignError: a value is not finite, or a pitch is negative or between 0 and `LEAST_PITCH`.
+    A pitch of 0 allows any position on its axis. Raises DesignError if a value is not finite, or a pitch is negative or
+    between 0 and `LEAST_PITCH`.
     """
 
     pitch_x: float = 0.0
@@ -84,8 +82,7 @@ class SnapGrid:
 class MacroGrid:
     """The snapping grids of some macros per orientation, which put their pins on routing tracks.
 
-    Raises:
-        DesignError: there are not eight grids.
+    Raises DesignError if there are not eight grids.
     """
 
     nodes: np.ndarray  # int32 [·], the macros

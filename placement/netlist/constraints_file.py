@@ -35,8 +35,7 @@ def hard_names(netlist: Netlist) -> dict[str, int]:
 def matching(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
     """The nodes whose names match a pattern, in their order; `*` matches anything.
 
-    Raises:
-        DesignError: no name matches; `what` names the source of the pattern.
+    Raises DesignError if no name matches; `what` names the source of the pattern.
     """
     found = [names[pattern]] if pattern in names else []
     if "*" in pattern:
@@ -60,10 +59,9 @@ def orientation_names(allowed: int) -> list[str]:
 def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constraints:
     """The constraints in a file.
 
-    Raises:
-        DesignError: the file cannot be read, is not JSON, has an unknown key or macro, a number that is not finite or
-            is negative, an empty rectangle, or no allowed orientation; the message has the file, and the line where it
-            is known.
+    Raises DesignError if the file cannot be read, is not JSON, has an unknown key or macro, a number that is not finite
+    or is negative, an empty rectangle, or no allowed orientation; the message has the file, and the line where it is
+    known.
     """
     return constraints_of(path, read_text(path), netlist)
 

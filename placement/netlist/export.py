@@ -320,10 +320,8 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their positions, and nothing else.
 
     A macro whose halo differs from the file's gets a `HALO`. If the file contains none of the macros, as a floorplan
-    beside another netlist, they are added.
-
-    Raises:
-        DesignError: some of the macros are components of the file and others are not.
+    beside another netlist, they are added. Raises DesignError if some of the macros are components of the file and
+    others are not.
     """
     index = {name: component for component, name in enumerate(file.components.written_names)}
     missing = [location.written_name for location in locations if location.written_name not in index]

@@ -83,8 +83,7 @@ def finite(text: str) -> float | None:
 def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Writes `data` to `path` entirely or not at all, by renaming a temporary file beside it.
 
-    Raises:
-        OSError: the folder does not exist or cannot be written; `path` is then unchanged.
+    Raises OSError if the folder does not exist or cannot be written; `path` is then unchanged.
     """
     target = Path(path)
     content = data.encode("utf-8") if isinstance(data, str) else data

@@ -33,8 +33,7 @@ _FORMAT_VERSION = 1
 class MacroArray:
     """Macros of one size that are placed, mirrored and rotated as one node of the netlist.
 
-    Raises:
-        DesignError: there are fewer than two macros, or a length is wrong.
+    Raises DesignError if there are fewer than two macros, or a length is wrong.
     """
 
     node: int  # the node of the flat netlist that represents them
@@ -94,9 +93,7 @@ class FlatDesign:
     """A flat netlist on its floorplan.
 
     Unlike in a clustered netlist, a standard cell has one pin for each net that it is on, each with its own offset.
-
-    Raises:
-        DesignError: a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
+    Raises DesignError if a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
     """
 
     name: str  # the design's name
@@ -198,8 +195,7 @@ def flat_or_none(folder: str | os.PathLike[str]) -> FlatDesign | None:
 def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
     """Reads a flat design from a file that `write_flat` wrote, or from a design's folder.
 
-    Raises:
-        DesignError: there is no such file, it cannot be read or is not a flat design.
+    Raises DesignError if there is no such file, it cannot be read or is not a flat design.
     """
     if Path(path).is_dir():
         path = require_flat(path)

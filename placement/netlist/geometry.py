@@ -25,11 +25,7 @@ def frozen(array: np.ndarray, dtype: type) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Rectangle:
-    """An axis-aligned rectangle, µm.
-
-    Raises:
-        DesignError: it is empty or a corner is not finite.
-    """
+    """An axis-aligned rectangle, µm. Raises DesignError if it is empty or a corner is not finite."""
 
     x_low: float
     y_low: float

@@ -71,11 +71,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
     cells on nets (others are taps and fillers), fences and regions with a macro (except guides), the orientations that
     the masters' SYMMETRY allows, and the manufacturing grid. The spacing is derived from rows and cells, the channel
-    from power straps.
-
-    Raises:
-        DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
-            snap to, or like `Constraints`.
+    from power straps. Raises DesignError if a pattern matches no macro, a rectangle is empty or lies outside the core,
+    there are no tracks to snap to, or as `Constraints` does.
     """
     chosen = settings or ConstraintSettings()
     notices = _missing_rows(flat)

@@ -204,8 +204,7 @@ class ImportedDesign:
 def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:
     """Reads the flat design in a chip's files, named `name` or as in the files; its notices name files without folders.
 
-    Raises:
-        DesignError: a file cannot be used.
+    Raises DesignError if a file cannot be used.
     """
     lefs = list(files.lef)
     if files.bookshelf:

@@ -150,8 +150,7 @@ def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
 def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
     """The soft macro `Grp_<n>` of each cell, int32 [nodes of the flat netlist]; -1 for nodes in no cluster.
 
-    Raises:
-        DesignError: the file cannot be read or is damaged.
+    Raises DesignError if the file cannot be read or is damaged.
     """
     path = Path(folder) / CLUSTERS_NAME
     arrays = read_npz(path, "clusters")
@@ -181,10 +180,8 @@ def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) 
 def design_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder to write a design's files in, which is then renamed to `folder`, entirely or not at all.
 
-    An existing folder keeps its other files; those of the design in it are replaced or removed.
-
-    Raises:
-        OSError: the folder cannot be made or written.
+    An existing folder keeps its other files; those of the design in it are replaced or removed. Raises OSError if the
+    folder cannot be made or written.
     """
     path = Path(folder)
     path.parent.mkdir(parents=True, exist_ok=True)

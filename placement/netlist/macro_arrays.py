@@ -29,11 +29,7 @@ _EXACT = 1e-6  # µm
 
 @dataclasses.dataclass(frozen=True)
 class ArraySetting:
-    """An array that the user requests.
-
-    Raises:
-        DesignError: a number is negative.
-    """
+    """An array that the user requests. Raises DesignError if a number is negative."""
 
     name: str  # the name of the macro that represents it
     macros: tuple[str, ...]  # patterns (`*`) of its macros' names

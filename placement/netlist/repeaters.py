@@ -37,11 +37,7 @@ class _Stage(NamedTuple):
 
 
 def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireModel:
-    """The wire model of a technology with the buffers of a library.
-
-    Raises:
-        DesignError: the library has no buffer.
-    """
+    """The wire model of a technology with the buffers of a library. Raises DesignError if the library has no buffer."""
     resistance, capacitance, source = _electrical(layers)
     found = [
         stage

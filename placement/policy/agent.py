@@ -248,16 +248,39 @@ class Agent(Acting):
         energies = tuple(_energy(inputs, request) for request in requests)
         observation = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *(one.observation for one in requests))
         logits = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(energies))
-        flat = logits.reshape(len(logits), -1)
-        choice = flat
-        if not greedy:
-            noise = [_gumbel(request, flat) for request in requests]
-            choice = flat / temperature + jnp.concatenate(noise)
-        # At a high temperature an illegal cell must stay impossible.
-        choice = jnp.where(observation.mask.reshape(flat.shape) != 0, choice, -jnp.inf)
-        actions = jnp.argmax(choice, axis=1).astype(jnp.int32)
-        chosen = jnp.take_along_axis(jax.nn.log_softmax(flat), actions[:, None], axis=1)[:, 0]
+        legal = observation.mask != 0  # at a high temperature an illegal cell must stay impossible
+        uniform = None if greedy else jnp.concatenate([_uniform(request) for request in requests])
+        actions = drawn(logits, legal, uniform, temperature)
+        log_probabilities = jax.nn.log_softmax(logits.reshape(len(logits), -1))
+        chosen = jnp.take_along_axis(log_probabilities, actions[:, None], axis=1)[:, 0]
         return jnp.stack([actions, jax.lax.bitcast_convert_type(chosen, jnp.int32)]), energies
+
+
+def drawn(logits: jax.Array, legal: jax.Array, uniform: jax.Array | None, temperature: jax.Array) -> jax.Array:
+    """int32 [B]: cells drawn from softmax(logits / temperature) over the legal ones; without `uniform` the likeliest.
+
+    A single random number finds each cell, in the cumulative probabilities.
+
+    Args:
+        logits: float32 [B, R, C].
+        legal: bool [B, R, C].
+        uniform: float32 [B], random numbers in [0, 1).
+        temperature: above 0.
+    """
+    rows, columns = legal.shape[1:]
+    cell = jnp.arange(rows * columns, dtype=jnp.int32).reshape(rows, columns)
+    highest = logits.max(axis=(1, 2), keepdims=True)
+    likeliest = jnp.where(logits == highest, cell, cell.size).min(axis=(1, 2))
+    if uniform is None:
+        return likeliest
+    weights = jnp.exp((logits - highest) / temperature) * legal
+    with full_precision():
+        within = weights @ jnp.triu(jnp.ones((columns, columns)))
+    through = jnp.cumsum(within[:, :, -1], axis=1)
+    before = through - within[:, :, -1]
+    passed = within + before[:, :, None] > (uniform * through[:, -1])[:, None, None]
+    found = jnp.where(passed & legal, cell, cell.size).min(axis=(1, 2))
+    return jnp.where(found < cell.size, found, likeliest)  # rounding may leave none
 
 
 def _energy(inputs: GraphInputs, request: Request) -> jax.Array:
@@ -267,8 +290,8 @@ def _energy(inputs: GraphInputs, request: Request) -> jax.Array:
     return next_energy(inputs, request.observation, request.energy)
 
 
-def _gumbel(request: Request, flat: jax.Array) -> jax.Array:
-    """The request's own random numbers, [B, R · C], whatever requests are decided beside it."""
+def _uniform(request: Request) -> jax.Array:
+    """The request's own random numbers, float32 [B] in [0, 1), whatever requests are decided beside it."""
     typed = jnp.issubdtype(request.key.dtype, jax.dtypes.prng_key)
     key = request.key if typed else jax.random.wrap_key_data(request.key)
-    return jax.random.gumbel(key, (len(request.observation.step), flat.shape[1]), flat.dtype)
+    return jax.random.uniform(key, (len(request.observation.step),))

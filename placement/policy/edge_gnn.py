@@ -5,9 +5,9 @@
 strongly to follow each prior, and a preferred position.
 
 **The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
-before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU (measured:
-depthwise 3 × 3 convolutions cost 5 times the whole of this). On accelerators these products take bfloat16 operands and
-add up in float32; what goes straight to the logits (location head, priors) stays float32.
+before cells, and every product is one of a small matrix with a sample's channels by cells: XLA on a CPU then moves
+nothing in memory between products. On accelerators these products take bfloat16 operands and add up in float32; what
+goes straight to the logits (location head, priors) stays float32.
 
 One network serves designs of different sizes and grids.
 
@@ -158,49 +158,56 @@ class GridDecoder(nnx.Module):
     def __call__(self, features: GridFeatures, context: Context) -> jax.Array:
         """Logits float32 [B, R, C], `ILLEGAL` where the cell is illegal."""
         shift = context.shift + self.dynamic(features.globals)
-        hidden = self._product("lw,blrc->bwrc", self.first.kernel[...], features.channels)
-        hidden = nnx.relu(hidden * (1 + context.scale)[:, :, None, None] + shift[:, :, None, None])
-        hidden = rounded(hidden, self.dtype)
-        up = region_weights(features.row, features.valid[:, :, 0])
-        across = region_weights(features.column, features.valid[:, 0, :])
-        mixed = self._mix(self._regions(hidden, up, across))
-        bias = self.second_bias[...][None, :, None, None]
-        second = self._product("wv,bwrc->bvrc", self.second.kernel[...], hidden) + bias
-        second = rounded(nnx.relu(second + self._spread(mixed, up, across)), self.dtype)
-        logits = self._product("w,bwrc->brc", self.logit.kernel[...][:, 0], second)
-        logits = logits + _location(context.location, features)
-        logits = logits - jnp.einsum("bu,burc->brc", context.prior, features.priors)
-        return jnp.where(features.legal, logits, ILLEGAL)
+        first = self.first.kernel[...].T * (1 + context.scale)[:, :, None]
+        hidden = self._product(first, _flat(features.channels)) + shift[:, :, None]
+        hidden = rounded(nnx.relu(hidden), self.dtype)
+        weights = region_weights(features)
+        mixed = self._product(self._mix(self._regions(hidden, weights)), weights)
+        second = self._product(_each(self.second.kernel, hidden), hidden) + mixed + self.second_bias[...][:, None]
+        logits = self._product(_each(self.logit.kernel, hidden), rounded(nnx.relu(second), self.dtype))
+        logits = logits - context.prior[:, None] @ _flat(features.priors)
+        return jnp.where(features.legal, logits.reshape(features.legal.shape) + _location(context, features), ILLEGAL)
 
-    def _product(self, subscripts: str, *operands: jax.Array) -> jax.Array:
-        return product(subscripts, *operands, dtype=self.dtype)
+    def _product(self, one: jax.Array, other: jax.Array) -> jax.Array:
+        return product(one, other, dtype=self.dtype)
 
-    def _regions(self, hidden: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
+    def _regions(self, hidden: jax.Array, weights: jax.Array) -> jax.Array:
         """Means over regions: float32 [B, W, Q²]."""
-        total = self._product("bwrc,bcq->bwrq", hidden, across)
-        total = self._product("bwrq,brp->bwpq", total, up)
-        share = up.sum(axis=1)[:, :, None] * across.sum(axis=1)[:, None, :]
-        means = total / jnp.maximum(share, 1e-6)[:, None]
-        return means.reshape(*means.shape[:2], REGIONS**2)
+        share = jnp.maximum(weights.sum(axis=2), 1e-6)
+        return self._product(hidden, weights.swapaxes(1, 2)) / share[:, None]
 
     def _mix(self, regions: jax.Array) -> jax.Array:
         """Between regions, then between channels: float32 [B, W, Q²] → the same."""
         mixed = regions + nnx.relu(self.mix_regions(regions))
-        bias = self.mix_bias[...][None, :, None]
-        return nnx.relu(jnp.einsum("vw,bvq->bwq", self.mix_channels.kernel[...], mixed) + bias)
-
-    def _spread(self, regions: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
-        """Interpolates float32 [B, W, Q²] back to the cells: float32 [B, W, R, C]."""
-        grid = regions.reshape(*regions.shape[:2], REGIONS, REGIONS)
-        rows = self._product("bwpq,brp->bwrq", grid, up)
-        return self._product("bwrq,bcq->bwrc", rows, across)
+        return nnx.relu(_each(self.mix_channels.kernel, mixed) @ mixed + self.mix_bias[...][:, None])
 
 
-def region_weights(positions: jax.Array, valid: jax.Array) -> jax.Array:
-    """float32 [B, X, Q]: each cell's share in the two nearest regions along an axis (linear), 0 off the grid."""
-    place = positions * REGIONS - 0.5
-    distance = jnp.abs(jnp.clip(place, 0, REGIONS - 1)[:, :, None] - jnp.arange(REGIONS, dtype=jnp.float32))
-    return jnp.maximum(1 - distance, 0) * valid[:, :, None]
+def _flat(maps: jax.Array) -> jax.Array:
+    """[B, …, R, C] → [B, …, R · C]."""
+    return maps.reshape(*maps.shape[:-2], -1)
+
+
+def _each(kernel: nnx.Param[jax.Array], samples: jax.Array) -> jax.Array:
+    """A kernel [X, Y] as [B, Y, X]: its product with each sample's channels by cells transposes nothing in memory."""
+    return jnp.broadcast_to(kernel[...].T, (len(samples), *kernel.shape[::-1]))
+
+
+def region_weights(features: GridFeatures) -> jax.Array:
+    """float32 [B or 1, Q², R · C]: each cell's share in the four nearest regions (bilinear), 0 off the grid."""
+    rows, columns = features.valid.shape[1:]
+    up = _nearest_regions(features.row, features.valid[:, :, 0])
+    across = _nearest_regions(features.column, features.valid[:, 0, :])
+    # As products, because XLA's own broadcasts work out the shares anew for every cell.
+    up = up @ jnp.repeat(jnp.eye(rows), columns, axis=1)
+    across = across @ jnp.tile(jnp.eye(columns), (1, rows))
+    return (up[:, :, None] * across[:, None]).reshape(len(up), REGIONS**2, -1)
+
+
+def _nearest_regions(positions: jax.Array, valid: jax.Array) -> jax.Array:
+    """float32 [B or 1, Q, X]: each cell's share in the two nearest regions along an axis (linear), 0 off the grid."""
+    place = jnp.clip(positions * REGIONS - 0.5, 0, REGIONS - 1)
+    distance = jnp.abs(place[:, None] - jnp.arange(REGIONS, dtype=jnp.float32)[:, None])
+    return jnp.maximum(1 - distance, 0) * valid[:, None]
 
 
 def cosines(positions: jax.Array, frequencies: int) -> jax.Array:
@@ -209,8 +216,7 @@ def cosines(positions: jax.Array, frequencies: int) -> jax.Array:
     return jnp.cos(jnp.pi * m * positions[:, :, None]) / jnp.sqrt(1 + m)
 
 
-def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
+def _location(context: Context, features: GridFeatures) -> jax.Array:
     """float32 [B, R, C]: the low-rank location head."""
-    frequencies = coefficients.shape[-1]
-    rows, columns = cosines(features.row, frequencies), cosines(features.column, frequencies)
-    return jnp.einsum("brm,bmn,bcn->brc", rows, coefficients, columns)
+    rows, columns = cosines(features.row, _FREQUENCIES), cosines(features.column, _FREQUENCIES)
+    return rows @ context.location @ columns.swapaxes(1, 2)

@@ -53,11 +53,10 @@ def rounded(array: jax.Array, dtype: jnp.dtype) -> jax.Array:
     return jax.lax.reduce_precision(array, exponent_bits=info.nexp, mantissa_bits=info.nmant)
 
 
-def product(subscripts: str, *operands: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """An einsum of operands rounded to `dtype`, added up in float32: float32."""
+def product(one: jax.Array, other: jax.Array, *, dtype: jnp.dtype) -> jax.Array:
+    """The matrix product of operands rounded to `dtype`, added up in float32: float32."""
     full = jax.lax.Precision.HIGHEST if dtype == FLOAT32 else jax.lax.Precision.DEFAULT
-    digits = [rounded(one, dtype) for one in operands]
-    return jnp.einsum(subscripts, *digits, preferred_element_type=jnp.float32, precision=full)
+    return jnp.matmul(rounded(one, dtype), rounded(other, dtype), precision=full, preferred_element_type=jnp.float32)
 
 
 def full_precision() -> contextlib.AbstractContextManager[None]:
@@ -74,6 +73,8 @@ _ELECTROSTATIC = "electrostatic"
 """One more, where its bias is not 0: log(1 + distance in cells) to the macro's electrostatic position."""
 _CHANNELS = 21
 """Without the channel of the electrostatic prior."""
+_FOLLOWED = slice(3, 3 + len(PRIORS))
+"""Where among the channels the priors of `PRIORS` are."""
 GLOBALS = 14
 """V, the number of `GridFeatures.globals`."""
 _LIMIT = 4.0
@@ -95,8 +96,8 @@ class Situation(NamedTuple):
     """The constants of each sample's design and current macro, and what follows from the placed macros.
 
     Attributes:
-        grid: int32 [B, 2], rows and columns of the design.
-        aspect: float32 [B, 2].
+        grid: int32 [B, 2], rows and columns of the design; [1, 2] where all samples are of the only design.
+        aspect: float32 [B, 2] or [1, 2].
         target: float32 [B, K, 2], the current macro's spring targets, in canvas fractions.
         stiffness: float32 [B, K], how strongly it is drawn there.
         energy: float32 [B, 2], x and y, see `spring_energy`.
@@ -123,8 +124,8 @@ def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array |
     step = jnp.minimum(placed, macros - 1)
     weights, fixed = inputs.target_weights[design, :, step], inputs.target_fixed[design, :, step]
     return Situation(
-        grid=inputs.grid[design],
-        aspect=inputs.aspect[design],
+        grid=_own(inputs.grid, design),
+        aspect=_own(inputs.aspect, design),
         target=jnp.einsum("bkt,bta->bka", weights, _positions(observation)) + fixed,
         stiffness=inputs.stiffness[design, :, step],
         energy=spring_energy(inputs, observation) if energy is None else energy,
@@ -132,6 +133,11 @@ def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array |
         electrostatic=inputs.electrostatic[design, step],
         progress=placed.astype(jnp.float32) / macros,
     )
+
+
+def _own(constants: jax.Array, design: jax.Array) -> jax.Array:
+    """[G, …] → [B, …], each sample's; [1, …] of the only design, so that what follows from it is made once."""
+    return constants if len(constants) == 1 else constants[design]
 
 
 def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
@@ -201,60 +207,64 @@ def _energy_terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -
 
 
 class GridFeatures(NamedTuple):
-    """The decoder's inputs.
+    """The decoder's inputs. What does not depend on the sample has the leading axis 1 where there is one design.
 
     Attributes:
-        channels: float32 [B, L, R, C], 0 outside the design's grid.
-        priors: float32 [B, U, R, C], see `priors`, those of `PRIORS` standardised over the legal cells; 0 at illegal
-            cells.
-        valid: float32 [B, R, C], 1 on the design's grid.
+        channels: float32 [B, L, R, C], without meaning outside the design's grid.
+        valid: float32 [B or 1, R, C], 1 on the design's grid.
         legal: bool [B, R, C].
-        column, row: float32 [B, C] and [B, R], centres of the cells in canvas fractions.
+        column, row: float32 [B or 1, C] and [B or 1, R], centres of the cells in canvas fractions.
         globals: float32 [B, V], the whole state in a few numbers.
     """
 
     channels: jax.Array
-    priors: jax.Array
     valid: jax.Array
     legal: jax.Array
     column: jax.Array
     row: jax.Array
     globals: jax.Array
 
+    @property
+    def priors(self) -> jax.Array:
+        """float32 [B, U, R, C], see `priors`: those of `PRIORS` standardised over the legal cells, 0 elsewhere."""
+        return jnp.concatenate([self.channels[:, _FOLLOWED], self.channels[:, _CHANNELS:]], axis=1)
+
 
 def grid_features(observation: Observation, situation: Situation, config: PolicyConfig) -> GridFeatures:
     """The decoder's inputs for a batch of observations, `situation` being theirs."""
     maps = _maps(observation, situation, config)
-    row, column, valid, open_ = maps.row, maps.column, maps.valid, maps.open
-    followed = [standardised(value, open_, maps.open_cells) for value in maps.followed]
-    if config.electrostatic_bias:
-        followed.append(_cells_away(row, column, situation) * open_)
+    row, column, open_ = maps.row, maps.column, maps.open
     seen = [
         open_,
         maps.occupancy,
         jnp.clip(maps.density, 0, 2),
-        *followed[: len(PRIORS)],
-        jnp.sqrt(maps.followed[2] + 1e-12),
-        jnp.broadcast_to(2 * column[:, None, :] - 1, valid.shape),
-        jnp.broadcast_to(2 * row[:, :, None] - 1, valid.shape),
-        jnp.broadcast_to(2 * _from_edge(column)[:, None, :], valid.shape),
-        jnp.broadcast_to(2 * _from_edge(row)[:, :, None], valid.shape),
+        *jnp.unstack(standardised(maps.followed, open_), axis=1),
+        jnp.sqrt(maps.followed[:, 2] + 1e-12),
+        2 * column[:, None, :] - 1,
+        2 * row[:, :, None] - 1,
+        2 * _from_edge(column)[:, None, :],
+        2 * _from_edge(row)[:, :, None],
         *maps.closed,
         _box(maps.density, 1),
         _box(maps.density, 3),
         _box(open_, 1),
-        valid,
-        *followed[len(PRIORS) :],
+        maps.valid,
     ]
+    if config.electrostatic_bias:
+        seen.append(_cells_away(row, column, situation) * open_)
     return GridFeatures(
-        channels=jnp.stack(seen, axis=1) * valid[:, None],
-        priors=jnp.stack(followed, axis=1),
-        valid=valid,
+        channels=_stacked(seen, open_.shape),
+        valid=maps.valid,
         legal=open_ != 0,
         column=column,
         row=row,
         globals=_globals(maps, situation),
     )
+
+
+def _stacked(maps: list[jax.Array], shape: tuple[int, ...]) -> jax.Array:
+    """float32 [B, …, R, C] from maps that can be broadcast to `shape`, [B, R, C]."""
+    return jnp.stack([jnp.broadcast_to(one, shape) for one in maps], axis=1)
 
 
 AT_CELL = len(PRIORS) + 8
@@ -281,27 +291,28 @@ def cell_features(
         within = [(jnp.abs(away) <= radius).astype(jnp.float32) / (2 * radius + 1) for away in (up, across)]
         return jnp.einsum("br,brc,bc->b", within[0], values, within[1])
 
-    def scaled(values: jax.Array) -> jax.Array:
-        mean, inverse = _moments(values, maps.open, maps.open_cells)
-        return jnp.clip((at(values) - mean[:, 0, 0]) * inverse[:, 0, 0], -_LIMIT, _LIMIT)
-
+    followed = jnp.stack([at(one) for one in jnp.unstack(maps.followed, axis=1)], axis=1)
+    mean, inverse = _moments(maps.followed, maps.open)
+    scaled = jnp.clip((followed - mean[:, :, 0]) * inverse[:, :, 0], -_LIMIT, _LIMIT)
     around = [near(maps.density, 1), near(maps.density, 3), near(maps.open, 1)]
-    numbers = [*map(scaled, maps.followed), *map(at, maps.closed), *around, at(maps.followed[0])]
-    return jnp.stack(numbers, axis=1), _globals(maps, situation)
+    others = jnp.stack([*map(at, maps.closed), *around, followed[:, 0]], axis=1)
+    return jnp.concatenate([scaled, others], axis=1), _globals(maps, situation)
 
 
 class _Maps(NamedTuple):
-    """Maps that features are made of, float32 [B, R, C]; `followed` has the priors before they are standardised."""
+    """Maps that features are made of, float32 [B, R, C]; `row`, `column` and `valid` as in `GridFeatures`.
+
+    `followed`, float32 [B, U, R, C], has the priors of `PRIORS` before they are standardised.
+    """
 
     row: jax.Array
     column: jax.Array
     valid: jax.Array
     open: jax.Array
-    open_cells: jax.Array
     occupancy: jax.Array
     density: jax.Array
     closed: list[jax.Array]
-    followed: list[jax.Array]
+    followed: jax.Array
 
 
 def _maps(observation: Observation, situation: Situation, config: PolicyConfig) -> _Maps:
@@ -321,27 +332,25 @@ def _maps(observation: Observation, situation: Situation, config: PolicyConfig) 
         column=column,
         valid=valid,
         open=open_,
-        open_cells=jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0),
         occupancy=maps[:, 0] * valid,
         density=maps[:, 1] * valid,
         closed=closed,
-        followed=[maps[:, 2], *distances, nearest, 4 - sum(closed) + 4 * _box(open_, 2)],
+        followed=_stacked([maps[:, 2], *distances, nearest, 4 - sum(closed) + 4 * _box(open_, 2)], open_.shape),
     )
 
 
-def standardised(values: jax.Array, legal: jax.Array, count: jax.Array) -> jax.Array:
-    """`values` [B, R, C] with mean 0 and deviation 1 over the `legal` cells, clipped to ±4; 0 elsewhere.
-
-    `count`, float32 [B, 1, 1], are the legal cells, at least 1.
-    """
-    mean, inverse = _moments(values, legal, count)
-    return jnp.clip((values - mean) * legal * inverse, -_LIMIT, _LIMIT)
+def standardised(values: jax.Array, legal: jax.Array) -> jax.Array:
+    """`values` [B, U, R, C] at mean 0 and deviation 1 over the `legal` cells [B, R, C], clipped to ±4; 0 elsewhere."""
+    mean, inverse = (moment[:, :, :, None] for moment in _moments(values, legal))
+    return jnp.clip((values - mean) * inverse, -_LIMIT, _LIMIT) * legal[:, None]
 
 
-def _moments(values: jax.Array, legal: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and inverse deviation over the legal cells, float32 [B, 1, 1] each."""
-    mean = jnp.sum(values * legal, axis=(1, 2), keepdims=True) / count
-    variance = jnp.sum(((values - mean) * legal) ** 2, axis=(1, 2), keepdims=True) / count
+def _moments(values: jax.Array, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Mean and inverse deviation of `values` [B, U, R, C] over the legal cells [B, R, C]: float32 [B, U, 1] each."""
+    flat, cells = values.reshape(*values.shape[:2], -1), legal.reshape(len(legal), -1, 1)
+    count = jnp.maximum(cells.sum(axis=1, keepdims=True), 1.0)
+    mean = flat @ cells / count
+    variance = (flat - mean) ** 2 @ cells / count
     return mean, jax.lax.rsqrt(variance + 1e-10)
 
 
@@ -382,17 +391,16 @@ def _neighbours(open_: jax.Array) -> list[jax.Array]:
 
 def _box(values: jax.Array, radius: int) -> jax.Array:
     """Mean over the (2·radius + 1)² cells around each cell, 0 outside the grid."""
-    rows, columns = values.shape[-2:]
-    across, up = (
+    up, across = (
         (jnp.abs(jnp.arange(n)[:, None] - jnp.arange(n)[None]) <= radius).astype(jnp.float32) / (2 * radius + 1)
-        for n in (columns, rows)
+        for n in values.shape[-2:]
     )
-    return jnp.einsum("qr,brc,cd->bqd", up, values, across)
+    return jnp.broadcast_to(up, (len(values), *up.shape)) @ values @ across
 
 
 def _globals(maps: _Maps, situation: Situation) -> jax.Array:
     """float32 [B, V]."""
-    density, open_, wire = maps.density, maps.open, maps.followed[0]
+    density, open_, wire = maps.density, maps.open, maps.followed[:, 0]
     cells = maps.valid.sum(axis=(1, 2))
     least = jnp.min(jnp.where(open_ > 0, wire, jnp.inf), axis=(1, 2))
     over = [jnp.sum(jnp.maximum(density - level, 0), axis=(1, 2)) / cells for level in (0.0, 0.5, 0.9)]

@@ -188,8 +188,7 @@ class ShardCheckpoints:
     def add(self, written: Path) -> Path:
         """Makes the checkpoint in `unfinished` the newest, and removes all others; returns its new path.
 
-        Raises:
-            OSError: it cannot be renamed. The newest is still the previous one.
+        Raises OSError if it cannot be renamed. The newest is still the previous one.
         """
         previous = self._numbered()
         number = int(previous[-1].name) + 1 if previous else 1

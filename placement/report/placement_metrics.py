@@ -116,8 +116,7 @@ def measure(
 ) -> Metrics:
     """The metrics of `placement` (None: the design's own), with the row area if the flat design is given.
 
-    Raises:
-        DesignError: a node has no position, or the flat design has other macros.
+    Raises DesignError if a node has no position, or the flat design has other macros.
     """
     costs = compute_costs(design, placement, weights=weights)
     rows = None if flat is None else free_row_area(flat, design, design.initial if placement is None else placement)

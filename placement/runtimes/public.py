@@ -76,8 +76,7 @@ def train(
 def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
     """Composes the default settings with these changes, by dotted keys; `runtime` selects a file of configs/runtime/.
 
-    Raises:
-        ConfigError: there is no such setting, or its value is wrong.
+    Raises ConfigError if there is no such setting, or its value is wrong.
     """
     import hydra
     from hydra.errors import HydraException

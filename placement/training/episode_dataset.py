@@ -66,8 +66,7 @@ class EpisodeDataset:
 def read_episodes(folder: FilePath) -> EpisodeDataset:
     """Reads the data set of a folder.
 
-    Raises:
-        DesignError: a file is missing or damaged, or the format's version is unknown; names the file.
+    Raises DesignError if a file is missing or damaged, or the format's version is unknown; names the file.
     """
     root = Path(folder)
     try:

@@ -17,8 +17,7 @@ _loops: list[asyncio.AbstractEventLoop] = []
 def within(seconds: float, work: Callable[[], _Result], *, name: str) -> _Result:
     """Returns or raises the result of `work`, which runs in a daemon thread `name` and is abandoned after `seconds`.
 
-    Raises:
-        TimeoutError: it is not done in time.
+    Raises TimeoutError if it is not done in time.
     """
     future: Future[_Result] = Future()
 
@@ -44,8 +43,7 @@ def event_loop() -> asyncio.AbstractEventLoop:
 def run(work: Coroutine[object, object, _Result], *, timeout: float) -> _Result:
     """Runs `work` in the loop and waits for its result; not for use in the loop itself.
 
-    Raises:
-        TimeoutError: there was no result within `timeout` seconds; `work` is cancelled.
+    Raises TimeoutError if there was no result within `timeout` seconds; `work` is cancelled.
     """
     future = asyncio.run_coroutine_threadsafe(work, event_loop())
     try:

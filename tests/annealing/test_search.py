@@ -19,6 +19,7 @@ from placement.annealing.legaliser import fits
 from placement.annealing.rows import RowPacker, spring_equilibrium
 from placement.annealing.search import BEST_NAME, HISTORY_NAME, STATE_NAME, Watch, search
 from placement.annealing.starts import (
+    LEAST_MOVES,
     MOST_OF_BUDGET,
     MOVES_PER_SECOND,
     SECONDS_PER_PIN,
@@ -28,7 +29,7 @@ from placement.annealing.starts import (
     refinement_starts,
 )
 from placement.config import ConfigError
-from placement.engine.costs import CostWeights, compute_costs, legality
+from placement.engine.costs import DEFAULT_WEIGHTS, PROXY_WEIGHTS, CostWeights, compute_costs, legality
 from placement.engine.soft import place_soft_macros
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
@@ -178,12 +179,16 @@ def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(desi
 def test_as_many_electrostatic_starts_as_the_time_is_for(design):
     both, alone = AnnealConfig(starts=("electrostatic", "packed")), AnnealConfig(starts=("electrostatic",))
     seconds = SECONDS_PER_PIN * len(design.netlist.net_pins) / MOST_OF_BUDGET
+
+    def afford(config: AnnealConfig, *budget: float | None, weights: CostWeights = DEFAULT_WEIGHTS):
+        return affordable(design, config, weights, *budget)
+
     for times, count in ((1.01, 1), (1.99, 1), (2.01, 2), (4.01, 4), (99, 4)):
-        assert affordable(design, both, times * seconds, None) == (both, count)
-        assert affordable(design, both, None, round(times * seconds * MOVES_PER_SECOND)) == (both, count)
-    assert affordable(design, both, 0.99 * seconds, None)[0].starts == ("packed",)
-    assert affordable(design, both, None, 1) == (both, 1)
-    assert affordable(design, alone, 1e-3, None) == (alone, 1)
+        assert afford(both, times * seconds, None) == (both, count)
+        assert afford(both, None, round(times * seconds * MOVES_PER_SECOND)) == (both, count)
+    assert afford(both, 0.99 * seconds, None)[0].starts == ("packed",)
+    assert afford(both, None, 1) == (both, 1)
+    assert afford(alone, 1e-3, None) == (alone, 1)
     found = make_starts(design, alone, 0, electrostatic=3)
     assert [start.name for start in found] == ["electrostatic", "electrostatic 2", "electrostatic 3"]
     assert len({start.placement.x[design.netlist.hard].tobytes() for start in found}) == 3
@@ -279,7 +284,9 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
 
 def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts):
     sample = starts[0]
-    config = dataclasses.replace(QUICK, blockages=((0.0, 0.0, 40.0, 40.0),))
+    macro = design.placing_order[0]
+    x, y = sample.placement.x[macro], sample.placement.y[macro]
+    config = dataclasses.replace(QUICK, blockages=((x - 20.0, y - 20.0, x + 20.0, y + 20.0),))
     assert not fits(design, sample.placement, blockages=config.blockages)
     start, *rows = refinement_starts(design, [sample], config)
     assert start.name == sample.name and all(one.name.startswith(f"{sample.name}, repacked") for one in rows)
@@ -287,6 +294,21 @@ def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts
     everything = (0.0, 0.0, design.canvas.width, design.canvas.height)
     with pytest.raises(DesignError, match="no sample of the policy could be made legal"):
         refinement_starts(design, [sample], dataclasses.replace(config, blockages=(everything,)))
+
+
+def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design):
+    few = LEAST_MOVES * 290  # 40 hard and 250 soft macros
+    several = int(MOST_OF_BUDGET * few / MOVES_PER_SECOND / (SECONDS_PER_PIN * len(design.netlist.net_pins)))
+    assert several > 1
+    for weights, moves, methods, count in (
+        (DEFAULT_WEIGHTS, few - 1, ("electrostatic",), 1),
+        (DEFAULT_WEIGHTS, few, ("packed", "electrostatic"), several),
+        (PROXY_WEIGHTS, few - 1, ("packed", "electrostatic"), several),
+    ):
+        found, number = affordable(design, AnnealConfig(), weights, None, moves)
+        assert (found.starts, number) == (methods, count)
+    given = AnnealConfig(starts=("packed",))
+    assert affordable(design, given, DEFAULT_WEIGHTS, None, 1)[0] == given
 
 
 def test_seconds_and_moves_are_above_0(design):

@@ -13,7 +13,7 @@ import pytest
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
-from placement.policy.agent import Agent, Params
+from placement.policy.agent import Agent, Params, drawn
 from placement.policy.edge_gnn import prior_weights
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
@@ -139,6 +139,24 @@ def test_sampling_follows_the_distribution(agent: Agent, params: Params, designs
     expected = np.asarray(jax.nn.softmax(logits[0].reshape(-1)))
     counted = np.bincount(np.concatenate(drawn), minlength=len(expected)) / 3200
     assert np.abs(counted - expected).max() < 5 * np.sqrt(expected.max() / 3200)
+
+
+def test_a_cell_is_found_in_the_cumulative_probabilities() -> None:
+    """Chances 0.1, 0.2, illegal, 0.4, illegal, 0.3 of six cells in two rows."""
+    chances, legal = np.array([0.1, 0.2, 0, 0.4, 0, 0.3]), np.array([1, 1, 0, 1, 0, 1], np.bool_)
+    logits = np.where(legal, np.log(np.maximum(chances, 1e-9)), -1e9).astype(np.float32)
+    uniform = np.array([0, 0.09, 0.11, 0.29, 0.31, 0.69, 0.71, 0.999], np.float32)
+    many = jnp.tile(jnp.asarray(logits).reshape(1, 2, 3), (8, 1, 1))
+    allowed = jnp.tile(jnp.asarray(legal).reshape(1, 2, 3), (8, 1, 1))
+    found = drawn(many, allowed, jnp.asarray(uniform), jnp.float32(1))
+    np.testing.assert_array_equal(found, [0, 0, 1, 1, 3, 3, 5, 5])
+    np.testing.assert_array_equal(drawn(many, allowed, None, jnp.float32(1)), [3] * 8)
+    even = drawn(many, allowed, jnp.asarray(uniform), jnp.float32(1e9))  # 0.25 each
+    np.testing.assert_array_equal(even, [0, 0, 0, 1, 1, 3, 3, 5])
+    never = jnp.zeros_like(allowed)
+    np.testing.assert_array_equal(
+        drawn(jnp.full_like(many, -1e9), never, jnp.asarray(uniform), jnp.float32(1)), [0] * 8
+    )
 
 
 def test_ended_episodes_are_harmless(agent: Agent, params: Params, designs: list[Design]) -> None:

@@ -29,11 +29,7 @@ _NET_WEIGHT = 4  # weight of a net relative to the hyperedge of a module of the 
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
-    """Settings of the clustering.
-
-    Raises:
-        DesignError: a value is out of range.
-    """
+    """Settings of the clustering. Raises DesignError if a value is out of range."""
 
     # target number of clusters beside the fixed groups; fewer if there are not eight cells for each
     clusters: int = 500

@@ -38,10 +38,8 @@ def partition(
 
     `edge` and `vertex` are int64 [M], the pins' hyperedges, rising from 0, and vertices; `edge_weight` int64, one per
     hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the block that a vertex must be in, -1 for any. A
-    block may exceed the mean weight by the fraction `imbalance`. The same `seed` gives the same blocks.
-
-    Raises:
-        DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
+    block may exceed the mean weight by the fraction `imbalance`. The same `seed` gives the same blocks. Raises
+    DesignError if Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
     """
     count = len(vertex_weight)
     if parts < 2 or count <= 1 or (fixed >= 0).all():

@@ -30,10 +30,8 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
     """The clustered design, with ports and hard macros in their order, then soft macros, and the notices about it.
 
     Positions count from the lower left corner of the core. Soft macros are located at their cells' centre of area if
-    the cells are placed; nodes without a place are not placed.
-
-    Raises:
-        DesignError: the macros do not fit on the canvas.
+    the cells are placed; nodes without a place are not placed. Raises DesignError if the macros do not fit on the
+    canvas.
     """
     netlist = flat.netlist
     builder = NetlistBuilder()

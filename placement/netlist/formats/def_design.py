@@ -301,8 +301,7 @@ def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.
 def connection_offsets(file: DefFile, technology: Technology) -> tuple[np.ndarray, np.ndarray]:
     """Offsets of connections' pins from their components' centres in orientation N, float64 [C] each, in µm.
 
-    Raises:
-        DesignError: masters or masters' pins do not exist.
+    Raises DesignError if masters or masters' pins do not exist.
     """
     return _connections(file, _masters(file, technology))[:2]
 

@@ -119,8 +119,7 @@ def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
 def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
     """The rows of standard cells, which are all rows but those of the pad ring, whose sites have the class PAD.
 
-    Raises:
-        DesignError: the row height cannot be found.
+    Raises DesignError if the row height cannot be found.
     """
     rows = file.rows
     kept = _of_cells(file, technology, notices)

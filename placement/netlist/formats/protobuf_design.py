@@ -113,8 +113,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
 def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The node of each component (int64 [M]) and design pin (int64 [·]) by unescaped names, -1 for none, and notices.
 
-    Raises:
-        DesignError: macros or ports are in only one of the two; the first ten are named.
+    Raises DesignError if macros or ports are in only one of the two; the first ten are named.
     """
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int64)

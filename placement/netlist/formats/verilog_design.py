@@ -56,10 +56,8 @@ def read_verilog_def(
 def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology) -> tuple[DefFile, tuple[str, ...]]:
     """Inserts the components, pins and nets of a netlist into a DEF file; also returns notices.
 
-    Components and pins have the positions of the same names in the file; a macro keeps its halo and region, too.
-
-    Raises:
-        DesignError: the file has macros that the netlist does not have.
+    Components and pins have the positions of the same names in the file; a macro keeps its halo and region, too. Raises
+    DesignError if the file has macros that the netlist does not have.
     """
     index = {name: component for component, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int32)

@@ -104,9 +104,7 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
     Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
     P(level ≥ l) = 2^(−(1−p)·l), so that about Bᵖ nets leave a subtree of B leaves. Macros are placed on a grid of
     slots, nearest to the edge first, or in rows if they differ; a bank of them is connected to one range of the leaves.
-
-    Raises:
-        DesignError: the macros do not fit.
+    Raises DesignError if the macros do not fit.
     """
     options = options or FlatOptions()
     rng = np.random.default_rng(seed)
