@@ -12,19 +12,15 @@ from placement.config import Amount, Rule, Settings, one_of, require
 from placement.engine import _native
 from placement.netlist.design import Design
 
-MOVES: tuple[str, ...] = tuple(_native.MOVES)
-"""Names of the moves, described in docs/explanation/search.md."""
+MOVES: tuple[str, ...] = tuple(_native.MOVES)  # names of the moves, described in docs/explanation/search.md
 STARTS = ("packed", "electrostatic", "initial")
 DEFAULT_STARTS = ("packed", "electrostatic")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
 """Initial temperature by cost. Most of the proxy cost is unavoidable, none of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
-REFINE_SHARE = 0.2
-"""Initial temperature for refining a placement, as a fraction of the usual one."""
-SOFT_PLACER = "analytic"
-"""Soft placer for the starts and for soft macros that the search does not move."""
-ROUND_MOVES = 20_000
-"""Moves of a thread between two changes of the temperature."""
+REFINE_SHARE = 0.2  # initial temperature for refining a placement, as a fraction of the usual one
+SOFT_PLACER = "analytic"  # soft placer for the starts and for soft macros that the search does not move
+ROUND_MOVES = 20_000  # moves of a thread between two changes of the temperature
 
 
 def _is_rectangle(corners: tuple[float, ...]) -> bool:

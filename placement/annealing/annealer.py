@@ -22,8 +22,7 @@ from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
-ROUND_SECONDS = 3600.0
-"""Wall-clock seconds after which a round counts as hung."""
+ROUND_SECONDS = 3600.0  # wall-clock seconds after which a round counts as hung
 
 
 class Tally(NamedTuple):

@@ -16,19 +16,14 @@ from scipy.sparse import coo_array
 
 from placement.engine import _native
 
-TOLERANCE: float = _native.LENGTH_TOLERANCE
-"""Tolerance of length comparisons, in µm."""
-ROUNDS = 30
-"""Maximum number of rounds that add constraints between overlapping boxes."""
+TOLERANCE: float = _native.LENGTH_TOLERANCE  # tolerance of length comparisons, in µm
+ROUNDS = 30  # maximum number of rounds that add constraints between overlapping boxes
 NEAR = 0.25
 """Fraction of the longest side; a pair whose gap exceeds the required one by more is not constrained at first."""
-MOST_FLIPS = 4
-"""Maximum number of times that a pair changes the axis on which it is separated."""
-PRICE = 1e3
-"""Price of 1 µm of overlap, in µm of displacement."""
+MOST_FLIPS = 4  # maximum number of times that a pair changes the axis on which it is separated
+PRICE = 1e3  # price of 1 µm of overlap, in µm of displacement
 
-Centres = tuple[np.ndarray, np.ndarray]
-"""x and y of the movable boxes' centres, float64 [M] each."""
+Centres = tuple[np.ndarray, np.ndarray]  # x and y of the movable boxes' centres, float64 [M] each
 
 
 class Boxes(NamedTuple):

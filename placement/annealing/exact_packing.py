@@ -12,10 +12,8 @@ from scipy.sparse import coo_array
 
 from placement.annealing.displacement import TOLERANCE, Boxes, Centres
 
-MOST_PAIRS = 400
-"""Maximum number of pairs of boxes that keep clear of each other; larger problems are not tried."""
-INFEASIBLE = 2
-"""Status of `scipy.optimize.milp` for an infeasible problem."""
+MOST_PAIRS = 400  # maximum number of pairs of boxes that keep clear of each other; larger problems are not tried
+INFEASIBLE = 2  # status of `scipy.optimize.milp` for an infeasible problem
 
 
 class Infeasible(Exception):

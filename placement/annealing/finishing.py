@@ -15,18 +15,15 @@ from placement.flat.clusters import spread_clusters
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
-MOST_SWEEPS = 50
-"""Upper bound of the number of sweeps; every sweep but the last lowers the cost."""
-LEAST_GAIN = 1e-12
-"""Decrease of the cost below which no macro is flipped."""
+MOST_SWEEPS = 50  # upper bound of the number of sweeps; every sweep but the last lowers the cost
+LEAST_GAIN = 1e-12  # decrease of the cost below which no macro is flipped
 _MIRRORS = (1, 2, 3)
 
 MOVES = 100_000
 """Default number of moves. Longer annealing of the soft macros ranks placements of synthetic designs better, but beyond
 this number it gains little for the time; on CT-Ariane it gains something (docs/experiments/costs.md).
 """
-INITIAL_TEMPERATURE = 0.1
-"""Initial temperature in multiples of the cost per movable macro."""
+INITIAL_TEMPERATURE = 0.1  # initial temperature in multiples of the cost per movable macro
 _FULL_MOVES_EACH, _FULL_TEMPERATURE = 1_000, 1.0  # moves per soft macro in a full evaluation
 _ROUNDS = 50
 

@@ -22,27 +22,19 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import port_surroundings, turned_as_allowed
 from placement.netlist.geometry import clipped, complement
 
-ATTEMPTS = 600
-"""Number of attempts to put some macros back in another order."""
-PATIENCE = 10
-"""Number of consecutive attempts without gain, per macro, after which they end."""
-MOST_TAKEN_UP = 8
-"""Maximum number of macros that an attempt takes up."""
+ATTEMPTS = 600  # number of attempts to put some macros back in another order
+PATIENCE = 10  # number of consecutive attempts without gain, per macro, after which they end
+MOST_TAKEN_UP = 8  # maximum number of macros that an attempt takes up
 FIRST_COMPARISONS = 10**7
-COMPARISONS = 10**9
-"""Number of box comparisons in a search for an order that fits; a few seconds."""
-SEARCHES = 4
-"""Maximum number of searches for an order, each with another seed."""
-EXACT_SECONDS = 5.0
-"""Time limit of the exact solution, in seconds."""
+COMPARISONS = 10**9  # number of box comparisons in a search for an order that fits; a few seconds
+SEARCHES = 4  # maximum number of searches for an order, each with another seed
+EXACT_SECONDS = 5.0  # time limit of the exact solution, in seconds
 MANY = 500
 """Number of movable macros beyond which the first order that fits is taken without a linear program for all of them,
 and the number of attempts falls.
 """
-CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
-"""Sides of the limits, low (0) or high (1), across and up."""
-MOST_AROUND = 24
-"""Number of neighbours that make way for the macros of an attempt."""
+CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))  # sides of the limits, low (0) or high (1), across and up
+MOST_AROUND = 24  # number of neighbours that make way for the macros of an attempt
 
 
 class NoLegalPlacement(DesignError):

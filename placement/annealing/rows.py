@@ -19,16 +19,12 @@ from placement.annealing.displacement import TOLERANCE
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
-HALVINGS = 20
-"""Number of bisections of the interval that holds the largest pitch for a number of rows."""
-WIDEST = 3.0
-"""Largest ratio of the pitch of a row's macros to their widths."""
-MOST_ASSIGNED = 150
-"""Maximum number of macros of equal size in one assignment to positions."""
+HALVINGS = 20  # number of bisections of the interval that holds the largest pitch for a number of rows
+WIDEST = 3.0  # largest ratio of the pitch of a row's macros to their widths
+MOST_ASSIGNED = 150  # maximum number of macros of equal size in one assignment to positions
 MOST_CLIQUE = 24
 """Pins of the largest net modelled as a clique of springs; a larger net is a star of springs from its driver."""
-ANCHOR = 1e-5
-"""Stiffness, relative to the mean, of the spring to the centre that holds macros without other springs."""
+ANCHOR = 1e-5  # stiffness, relative to the mean, of the spring to the centre that holds macros without other springs
 SOLVER_ITERATIONS, SOLVER_TOLERANCE = 300, 1e-6
 
 

@@ -41,28 +41,21 @@ from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
-TIDYING_SHARE = 0.25
-"""Share of the budget for straightening the macros if `anneal.tidy` is set."""
+TIDYING_SHARE = 0.25  # share of the budget for straightening the macros if `anneal.tidy` is set
 TIDY_WEIGHT = 1.5
 """Weight of tidiness before the straightening, in units of `anneal.tidy` times the cost of the cheapest start."""
 HALVING_SHARE = 0.15
 """Share of the budget after the starts are made in which all of them are annealed before the best are chosen."""
-FINAL_SHARE = 0.04
-"""Share of the budget at the end in which no move may raise the cost."""
-EXCHANGE_ROUNDS = 10
-"""Rounds between two exchanges among the threads."""
-EXCHANGE = 40.0
-"""Cost gap, in temperatures, beyond which a thread continues from the placement of the best thread."""
-SOFT_ROUNDS = 4
-"""Rounds between two calls of the soft placer if the search does not move soft macros."""
+FINAL_SHARE = 0.04  # share of the budget at the end in which no move may raise the cost
+EXCHANGE_ROUNDS = 10  # rounds between two exchanges among the threads
+EXCHANGE = 40.0  # cost gap, in temperatures, beyond which a thread continues from the placement of the best thread
+SOFT_ROUNDS = 4  # rounds between two calls of the soft placer if the search does not move soft macros
 ADAPTIVE_GAIN, ADAPTIVE_LAST = 0.05, 0.9
 """Change of the adaptive temperature's logarithm per round for each halving of the acceptance to be made up, and the
 progress from which on the temperature is the final one.
 """
-SAVE_SECONDS = 10.0
-"""Wall-clock seconds between two saves of the state."""
-MOST_POINTS = 2000
-"""Maximum length of a history; beyond it every second point is dropped, which bounds the memory."""
+SAVE_SECONDS = 10.0  # wall-clock seconds between two saves of the state
+MOST_POINTS = 2000  # maximum length of a history; beyond it every second point is dropped, which bounds the memory
 STATE_NAME, BEST_NAME, HISTORY_NAME = "search.npz", "best.plc", "search.csv"
 HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
 """Columns of the history, one line per round: CPU seconds and moves of each thread, the best cost so far, and its name.
@@ -80,22 +73,14 @@ class Point(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes:
-        placement, costs: the best placement and its costs, computed from scratch.
-        start: the name of the start that it came from.
-        history: the course of the best cost.
-        tallies: proposals of all threads by move, since the search was last resumed.
-        finished: False if the search was stopped before its budget was spent.
-    """
-
-    placement: Placement
+    placement: Placement  # placement, costs: the best placement and its costs, computed from scratch
     costs: Costs
-    start: str
-    history: tuple[Point, ...]
-    tallies: dict[str, Tally]
-    finished: bool
+    start: str  # the name of the start that it came from
+    history: tuple[Point, ...]  # the course of the best cost
+    tallies: dict[str, Tally]  # proposals of all threads by move, since the search was last resumed
+    finished: bool  # False if the search was stopped before its budget was spent
 
     @property
     def seconds(self) -> float:
@@ -252,31 +237,21 @@ def search_identity(design: Design, starts: Sequence[Start], **settings: Any) ->
 
 @dataclasses.dataclass
 class _State:
-    """Progress of a search: all that a saved search holds besides its annealers.
+    """Progress of a search: all that a saved search holds besides its annealers."""
 
-    Attributes:
-        entrants: names of the starts until the best of them are chosen.
-        start: name of the chosen start.
-        unit: cost of the cheapest start.
-        tidy: weight of tidiness in addition to that of the cost.
-        begun: progress when the starts were made; later, when the best were chosen.
-        seconds: CPU seconds per thread before the current population.
-        accepted, first_accepted: accepted share of the moves in the last and in the first round.
-        history: one `Point` per round, as lists.
-    """
-
+    # names of the starts until the best of them are chosen
     entrants: list[str] = dataclasses.field(default_factory=list)
-    start: str = ""
-    unit: float = 0.0
-    tidy: float = 0.0
-    begun: float = 0.0
-    seconds: float = 0.0
+    start: str = ""  # name of the chosen start
+    unit: float = 0.0  # cost of the cheapest start
+    tidy: float = 0.0  # weight of tidiness in addition to that of the cost
+    begun: float = 0.0  # progress when the starts were made; later, when the best were chosen
+    seconds: float = 0.0  # CPU seconds per thread before the current population
     moves: float = 0.0
     rounds: int = 0
-    accepted: float = 1.0
+    accepted: float = 1.0  # accepted, first_accepted: accepted share of the moves in the last and in the first round
     temperature: float = 0.0
     first_accepted: float = 0.0
-    history: list[tuple[float, int, float]] = dataclasses.field(default_factory=list)
+    history: list[tuple[float, int, float]] = dataclasses.field(default_factory=list)  # one `Point` per round, as lists
 
 
 class _Run:

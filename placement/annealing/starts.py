@@ -24,24 +24,17 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 
 ELECTROSTATIC = "electrostatic"
-MOST_ELECTROSTATIC = 4
-"""Maximum number of electrostatic starts in a search."""
-SECONDS_PER_PIN = 4e-5
-"""Approximate CPU seconds of an electrostatic start per pin of each net."""
-MOST_OF_BUDGET = 0.3
-"""Maximum share of a search's time for electrostatic starts."""
-MOVES_PER_SECOND = 150_000
-"""Approximate number of moves that a search proposes per second."""
+MOST_ELECTROSTATIC = 4  # maximum number of electrostatic starts in a search
+SECONDS_PER_PIN = 4e-5  # approximate CPU seconds of an electrostatic start per pin of each net
+MOST_OF_BUDGET = 0.3  # maximum share of a search's time for electrostatic starts
+MOVES_PER_SECOND = 150_000  # approximate number of moves that a search proposes per second
 LEAST_MOVES = 4000
 """Moves per macro below which a search for the chip cost begins with one start: halving cannot rank several then."""
-MOST_ROWS = 4
-"""Number of row or column pitches, cheapest first, that become starts."""
-COSTLIER = 2
-"""Number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends."""
+MOST_ROWS = 4  # number of row or column pitches, cheapest first, that become starts
+COSTLIER = 2  # number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends
 HOLDS = (0.01, 0.03, 0.1, 0.3)
 """Stiffnesses of the springs that hold each hard macro at its position while the nets' springs reorder the macros."""
-NOISE = 0.1
-"""Relative amplitude of the noise in the added wirelength that greedy placements minimise."""
+NOISE = 0.1  # relative amplitude of the noise in the added wirelength that greedy placements minimise
 
 
 class Start(NamedTuple):

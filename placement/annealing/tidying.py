@@ -18,14 +18,11 @@ WEIGHT = 0.1
 """Weight of tidiness relative to the base cost; so high that the wirelength a macro's alignment costs is all that
 competes.
 """
-STAGES = 10
-"""Number of stages; each enlarges the largest empty rectangle once more."""
-ROUNDS = 100
-"""Number of temperature changes if the number of moves is given."""
+STAGES = 10  # number of stages; each enlarges the largest empty rectangle once more
+ROUNDS = 100  # number of temperature changes if the number of moves is given
 SLACK, SLACK_UNTIL = 0.02, 0.8
 """Initial excess over the bound, as a share of the cost, and the progress at which it reaches 0."""
-FINAL_SHARE = 0.05
-"""Share of the budget at the end that accepts no worse placement."""
+FINAL_SHARE = 0.05  # share of the budget at the end that accepts no worse placement
 
 
 class Straightened(NamedTuple):

@@ -17,10 +17,8 @@ from placement.evaluation.settings import AnnealSettings
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
-SAMPLING_SHARE = 0.1
-"""Share of the time of `policy+refine` for drawing placements from the policy."""
-REFINED = 4
-"""Number of drawn placements that enter the successive halving of `policy+refine`."""
+SAMPLING_SHARE = 0.1  # share of the time of `policy+refine` for drawing placements from the policy
+REFINED = 4  # number of drawn placements that enter the successive halving of `policy+refine`
 SEEDS = 2**31
 
 
@@ -168,7 +166,7 @@ def _policy_and_refine(task: Task) -> Found:
     return _outcome(task, _search(task, starts, left), outcome.curve, spent)
 
 
-ANYTIME_PLACERS: dict[str, Callable[[Task], Found]] = {
+ANYTIME_PLACERS: dict[str, Callable[[Task], Found]] = {  # placers by name
     "random": _repeated("random"),
     "greedy": _repeated("greedy"),
     "search": _anneal,
@@ -176,4 +174,3 @@ ANYTIME_PLACERS: dict[str, Callable[[Task], Found]] = {
     "policy": lambda task: _drawn(task, task.config.time)[0],
     "policy+refine": _policy_and_refine,
 }
-"""Placers by name."""

@@ -23,8 +23,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
-SAVING_SHARE = 0.15
-"""Share of a training's time that is reserved for its end."""
+SAVING_SHARE = 0.15  # share of a training's time that is reserved for its end
 WATCH_SECONDS = 0.1
 
 
@@ -150,7 +149,7 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
         watcher.join(timeout=60)
 
 
-BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
+BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {  # placers by name
     "supplied": _supplied,
     "random": _anytime("random"),
     "greedy": _anytime("greedy"),
@@ -164,4 +163,3 @@ BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {
     "fine_tuned": _trained("base"),
     "ppo": _trained(None),
 }
-"""Placers by name."""

@@ -23,8 +23,7 @@ from placement.flat.routing import RoutingResources, route_estimate
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.flat_design import read_flat
 
-ROW = 1.4
-"""Height of a row of NanGate45 in µm."""
+ROW = 1.4  # height of a row of NanGate45 in µm
 _ROW_UNITS = 140  # minimum number of coloquinte's length units per row
 _LOCK = threading.Lock()  # standard output is shared by the process
 

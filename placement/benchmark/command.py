@@ -32,12 +32,9 @@ from placement.netlist.load import load
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
-DESIGNS = "designs"
-"""Folder of generated and imported designs, inside that of the results."""
-TOLERANCE = 1e-6
-"""Relative difference up to which scores count as equal."""
-DEADLINE_SECONDS = 30 * 24 * 3600.0
-"""Wall-clock seconds after which all runs together count as hung."""
+DESIGNS = "designs"  # folder of generated and imported designs, inside that of the results
+TOLERANCE = 1e-6  # relative difference up to which scores count as equal
+DEADLINE_SECONDS = 30 * 24 * 3600.0  # wall-clock seconds after which all runs together count as hung
 STOPPED = "stopped before all was done; the same command resumes"
 
 

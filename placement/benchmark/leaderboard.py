@@ -24,7 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.report.placement_metrics import make_table
 
 NEEDED = ("schema", "suite", "suite_version", "design", "split", "placer", "seed", "status", "scores", "baseline")
-SCORES = {
+SCORES = {  # heading and format of the scores in tables of medians
     "chip_cost": ("chip cost", ".4f"),
     "proxy_cost": ("proxy cost", ".4f"),
     "wirelength": ("wirelength, µm", ",.0f"),
@@ -38,29 +38,19 @@ SCORES = {
     "wns": ("wns, ps", ",.0f"),
     "tns": ("tns, ps", ",.0f"),
 }
-"""Heading and format of the scores in tables of medians."""
 Results = Sequence[Mapping[str, Any]]
 
 
 class Row(NamedTuple):
-    """A placer on the leaderboard.
+    """A placer on the leaderboard."""
 
-    Attributes:
-        placer: its name.
-        designs: number of designs with a baseline on which it has results.
-        runs, failed: number of runs, and of those that found no legal placement in time.
-        cpu_seconds: mean CPU seconds of a run.
-        score: interquartile mean of the normalised scores; a failed run scores infinity.
-        better: the probability that its run scores less than one of the first placer on the leaderboard; None for the
-            first.
-    """
-
-    placer: str
-    designs: int
-    runs: int
+    placer: str  # its name
+    designs: int  # number of designs with a baseline on which it has results
+    runs: int  # runs, failed: number of runs, and of those that found no legal placement in time
     failed: int
-    cpu_seconds: float
-    score: Interval
+    cpu_seconds: float  # mean CPU seconds of a run
+    score: Interval  # interquartile mean of the normalised scores; a failed run scores infinity
+    # the probability that its run scores less than one of the first placer on the leaderboard; None for the first
     better: Interval | None
 
 

@@ -38,9 +38,8 @@ PICTURES = {
     PROFILE_NAME: "Share of each placer's runs by normalised cost",
     TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
-IMAGES = "images"
-"""Folder of the page's pictures, beside the page."""
-PAGE_SCORES = (
+IMAGES = "images"  # folder of the page's pictures, beside the page
+PAGE_SCORES = (  # scores that have a table of all designs on the page
     "chip_cost",
     "routed_wirelength",
     "overflow",
@@ -49,7 +48,6 @@ PAGE_SCORES = (
     "wns",
     "tns",
 )
-"""Scores that have a table of all designs on the page."""
 Notes = Mapping[str, str]
 HEAD = (
     "# Benchmark\n\n"

@@ -29,19 +29,12 @@ PARAMETERS_NAME = "parameters.json"
 
 @dataclasses.dataclass(frozen=True)
 class Placer:
-    """A placer with its CPU seconds, or a placement that the user gives.
+    """A placer with its CPU seconds, or a placement that the user gives."""
 
-    Attributes:
-        kind: one of `NAMES`, package.module:callable, or the name of a command or of a given placement.
-        seconds: CPU seconds.
-        command: the template of a command; None: the placer is not a command.
-        file: file of the given placement.
-    """
-
-    kind: str
-    seconds: float
-    command: str | None = None
-    file: Path | None = None
+    kind: str  # one of `NAMES`, package.module:callable, or the name of a command or of a given placement
+    seconds: float  # CPU seconds
+    command: str | None = None  # the template of a command; None: the placer is not a command
+    file: Path | None = None  # file of the given placement
 
     @property
     def name(self) -> str:
@@ -197,8 +190,7 @@ ADAPTERS: dict[str, Callable[[Path, Path, Sequence[str]], list[str]]] = {
     "dreamplace": _dreamplace,
 }
 """Third-party programs on the PATH, by the names of their placers."""
-NAMES = (*BUILT_IN, *ADAPTERS)
-"""Placers that need no module or command of the user's."""
+NAMES = (*BUILT_IN, *ADAPTERS)  # placers that need no module or command of the user's
 
 
 def written_placement(folder: Path) -> Path:

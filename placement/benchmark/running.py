@@ -39,13 +39,10 @@ Result = dict[str, Any]
 SCHEMA = 1
 LATE_SHARE, LATE_SECONDS = 0.1, 5.0
 """Excess over the CPU seconds that a run may use: a share, and seconds for loading an interpreter and a design."""
-WAIT_SHARE, WAIT_SECONDS = 20.0, 120.0
-"""Wall-clock limit of a run: seconds per CPU second, and additional seconds."""
+WAIT_SHARE, WAIT_SECONDS = 20.0, 120.0  # wall-clock limit of a run: seconds per CPU second, and additional seconds
 POLL_SECONDS = 0.02
-MOST_POINTS = 40
-"""Maximum number of points of a stored curve."""
-MOST_REASON = 300
-"""Maximum length of a stored reason, in characters."""
+MOST_POINTS = 40  # maximum number of points of a stored curve
+MOST_REASON = 300  # maximum length of a stored reason, in characters
 
 
 class Usage(NamedTuple):

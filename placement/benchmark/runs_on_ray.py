@@ -26,10 +26,8 @@ START_SECONDS = 900.0
 """Wall-clock seconds in which the cluster must start a run while no run of this command takes its processors; a growing
 cluster gets its machines in this time.
 """
-CPUS = 1.0
-"""Number of processors that a run takes."""
-Files = dict[str, bytes]
-"""Name → content of the files of one folder."""
+CPUS = 1.0  # number of processors that a run takes
+Files = dict[str, bytes]  # name → content of the files of one folder
 Runner = Callable[[Job, threading.Event], Result | None]
 
 

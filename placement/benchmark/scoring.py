@@ -22,8 +22,7 @@ from placement.netlist.timing_netlist import TIMING_NAME, read_timing
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
 
-MOVED = 1e-3
-"""Tolerance in µm for the position of a fixed node, because files round."""
+MOVED = 1e-3  # tolerance in µm for the position of a fixed node, because files round
 
 
 def broken_rules(design: Design, placement: Placement) -> dict[str, int]:

@@ -30,8 +30,7 @@ DATA = Path(__file__).resolve().parent / "data"
 SUPPLIED = "supplied"
 KINDS = ("built_in", "clustered", "public")
 _GIVEN = "given"
-ONE_SECONDS = 60.0
-"""Default CPU seconds of a run on a single design."""
+ONE_SECONDS = 60.0  # default CPU seconds of a run on a single design
 _NETLIST_ARRAYS = (
     "kind", "width", "height", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins",
 )  # fmt: skip
@@ -39,47 +38,31 @@ _NETLIST_ARRAYS = (
 
 @dataclasses.dataclass(frozen=True)
 class SuiteDesign:
-    """A design of a suite.
+    """A design of a suite."""
 
-    Attributes:
-        name: name within the suite and of its folder.
-        kind: origin of the design, one of `KINDS`.
-        split: train, validation or test.
-        baseline: the placer whose score is 1; `SUPPLIED`: the placement that came with the design; None: scores are not
-            divided.
-        checksum: `content_checksum` of the design; None: an imported design, whose clusters may differ between
-            machines.
-        sources: SHA-256 of the unpacked netlist and floorplan files of an imported design.
-        options: arguments of the generator.
-        constraints: constraints of a generated design: `halo` and `grid` in µm; `blocked`, the share of each side of
-            the canvas that a blockage in the lower left corner takes.
-    """
-
-    name: str
-    kind: str
-    split: str = "test"
+    name: str  # name within the suite and of its folder
+    kind: str  # origin of the design, one of `KINDS`
+    split: str = "test"  # train, validation or test
+    # the placer whose score is 1; `SUPPLIED`: the placement that came with the design; None: scores are not divided
     baseline: str | None = SUPPLIED
+    # `content_checksum` of the design; None: an imported design, whose clusters may differ between machines
     checksum: str | None = None
-    sources: Sequence[str] = ()
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    sources: Sequence[str] = ()  # SHA-256 of the unpacked netlist and floorplan files of an imported design
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # arguments of the generator
+    # constraints of a generated design: `halo` and `grid` in µm; `blocked`, the share of each side of the canvas that a
+    # blockage in the lower left corner takes
     constraints: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """A named set of designs; results of different versions are not compared.
+    """A named set of designs; results of different versions are not compared."""
 
-    Attributes:
-        name, version, about: name, version and description.
-        time: default CPU seconds of a run.
-        designs: designs of all splits.
-    """
-
-    name: str
+    name: str  # name, version, about: name, version and description
     version: int
     about: str
-    time: float
-    designs: tuple[SuiteDesign, ...]
+    time: float  # default CPU seconds of a run
+    designs: tuple[SuiteDesign, ...]  # designs of all splits
 
     @property
     def title(self) -> str:

@@ -14,8 +14,7 @@ from placement.config import ConfigError, import_object
 from placement.engine.costs import Costs
 from placement.netlist.design import Design, Placement
 
-VERSION = 1
-"""Version of the interface between library and engine, as defined in the header."""
+VERSION = 1  # version of the interface between library and engine, as defined in the header
 _EXPORTED = "placement_cost_term_exported"
 
 

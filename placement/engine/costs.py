@@ -45,10 +45,8 @@ class Costs(NamedTuple):
     total: float
 
 
-DEFAULT_WEIGHTS = CostConfig().weights()
-"""Weights of the chip cost, the default wherever a cost is computed."""
-PROXY_WEIGHTS = CostConfig(name="proxy").weights()
-"""Weights of the published proxy cost."""
+DEFAULT_WEIGHTS = CostConfig().weights()  # weights of the chip cost, the default wherever a cost is computed
+PROXY_WEIGHTS = CostConfig(name="proxy").weights()  # weights of the published proxy cost
 
 
 class CostMaps(NamedTuple):
@@ -66,37 +64,22 @@ class CostMaps(NamedTuple):
 
 
 class Legality(NamedTuple):
-    """Violations of legality in a placement.
+    """Violations of legality in a placement."""
 
-    Attributes:
-        overlaps: pairs of hard macros that overlap by more than the canvas's threshold in both directions.
-        outside: hard macros that extend beyond the canvas edge.
-    """
-
-    overlaps: int
-    outside: int
+    overlaps: int  # pairs of hard macros that overlap by more than the canvas's threshold in both directions
+    outside: int  # hard macros that extend beyond the canvas edge
 
 
 class Violations(NamedTuple):
-    """Numbers of violations of the design's constraints; fixed macros count, too.
+    """Numbers of violations of the design's constraints; fixed macros count, too."""
 
-    Attributes:
-        halos: pairs of hard macros that are closer than their halos allow, without overlapping.
-        blockages: hard macros on a placement blockage.
-        regions: hard macros that are not entirely inside their region, or are in an exclusive region of others.
-        orientations: hard macros in an orientation that is not allowed.
-        grid: hard macros whose lower left corner is not on the snapping grid.
-        port_keepout: hard macros too close to a port.
-        channels: pairs of hard macros, and hard macros at an edge, with a gap narrower than a channel.
-    """
-
-    halos: int = 0
-    blockages: int = 0
-    regions: int = 0
-    orientations: int = 0
-    grid: int = 0
-    port_keepout: int = 0
-    channels: int = 0
+    halos: int = 0  # pairs of hard macros that are closer than their halos allow, without overlapping
+    blockages: int = 0  # hard macros on a placement blockage
+    regions: int = 0  # hard macros that are not entirely inside their region, or are in an exclusive region of others
+    orientations: int = 0  # hard macros in an orientation that is not allowed
+    grid: int = 0  # hard macros whose lower left corner is not on the snapping grid
+    port_keepout: int = 0  # hard macros too close to a port
+    channels: int = 0  # pairs of hard macros, and hard macros at an edge, with a gap narrower than a channel
 
 
 _THREAD = threading.local()

@@ -24,20 +24,14 @@ wire_mask: wirelength that the current macro would add if centred on the gcell, 
 
 
 class Observation(NamedTuple):
-    """A batch of observations; arrays may be views of the engine's memory, overwritten by the next step.
+    """A batch of observations; arrays may be views of the engine's memory, overwritten by the next step."""
 
-    Attributes:
-        design: int32 [B], index of the environment's design in the pool's list, or its number in the distribution.
-        step: int32 [B], number of macros placed; the current macro is `placing_order[step]`. T at the end.
-        mask: uint8 [B, R, C], 1 on legal gcells of the current macro. All 0 after the episode has ended.
-        maps: float32 [B, K, R, C], see `MAPS`.
-        x, y: float32 [B, T], centres of the macros in placing order, as fractions of the canvas; 0 while unplaced.
-    """
-
+    # int32 [B], index of the environment's design in the pool's list, or its number in the distribution
     design: np.ndarray
-    step: np.ndarray
-    mask: np.ndarray
-    maps: np.ndarray
+    step: np.ndarray  # int32 [B], number of macros placed; the current macro is `placing_order[step]`. T at the end.
+    mask: np.ndarray  # uint8 [B, R, C], 1 on legal gcells of the current macro. All 0 after the episode has ended.
+    maps: np.ndarray  # float32 [B, K, R, C], see `MAPS`
+    # x, y: float32 [B, T], centres of the macros in placing order, as fractions of the canvas; 0 while unplaced
     x: np.ndarray
     y: np.ndarray
 
@@ -56,19 +50,12 @@ class ArraySpec(NamedTuple):
 
 
 class PoolSpec(NamedTuple):
-    """Specification of a pool's inputs and outputs.
+    """Specification of a pool's inputs and outputs."""
 
-    Attributes:
-        observation: array specs by name, as in `placement.engine.observation.Observation`.
-        action: int32 [], row · C + column.
-        num_actions: R · C.
-        rows, columns, steps: R, C and T.
-    """
-
-    observation: dict[str, ArraySpec]
-    action: ArraySpec
-    num_actions: int
-    rows: int
+    observation: dict[str, ArraySpec]  # array specs by name, as in `placement.engine.observation.Observation`
+    action: ArraySpec  # int32 [], row · C + column
+    num_actions: int  # R · C
+    rows: int  # rows, columns, steps: R, C and T
     columns: int
     steps: int
 
@@ -102,8 +89,7 @@ def pool_spec(
     return PoolSpec(observation, ArraySpec((), int32, 0, rows * columns - 1), rows * columns, rows, columns, steps)
 
 
-Integers = np.ndarray | Sequence[int]
-"""An array of any integer dtype, or a list of ints."""
+Integers = np.ndarray | Sequence[int]  # an array of any integer dtype, or a list of ints
 _LIMITS = np.iinfo(np.int32)
 
 

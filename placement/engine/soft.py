@@ -13,8 +13,7 @@ from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
-SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
-"""Names of the soft-macro placers, the default first."""
+SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())  # names of the soft-macro placers, the default first
 
 
 ANNEALED = "annealed"

@@ -16,8 +16,7 @@ from placement.engine.costs import checked_placement
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 
-_SLACK = 1e-3
-"""Tolerance in µm by which a gap may be narrower than the channel."""
+_SLACK = 1e-3  # tolerance in µm by which a gap may be narrower than the channel
 
 
 class Tidiness(NamedTuple):
