@@ -193,7 +193,7 @@ def _designs_table(results: Results, name: str) -> list[str]:
             own.append(one["scores"][name])
     rows = [
         [f"`{design}`", *(median_text(values.get((design, placer), []), name) for placer in placers)]
-        for design in dict.fromkeys(design for design, _ in values)
+        for design in dict.fromkeys(design for (design, _), own in values.items() if own)
     ]
     return _markdown(["design", *placers], rows)
 

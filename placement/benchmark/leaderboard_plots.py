@@ -12,7 +12,7 @@ from placement.benchmark.leaderboard import Results, baseline_text, baselines, b
 
 _THRESHOLDS = np.linspace(0.8, 2.0, 241)
 _POINTS = 60
-_PLACE = (0.1, 0.12, 0.67, 0.70)
+_PLACE = (0.1, 0.12, 0.65, 0.70)
 _LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 """Legend beside the axes, best placer first."""
 
