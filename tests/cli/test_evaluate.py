@@ -135,7 +135,7 @@ def test_settings_are_checked():
     for cls, settings, message in (
         (EvaluateConfig, {}, "design: is required"),
         (SearchConfig, {}, "design: is required"),
-        (SearchConfig, both, "give one of them"),
+        (SearchConfig, both, "give only one of them"),
         (SampleConfig, {"checkpoint": "b", "samples": 0}, "samples=0"),
         (SampleConfig, {"checkpoint": "b", "seed": -1}, "seed=-1"),
         (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: no such setting"),
@@ -196,7 +196,7 @@ def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
     ("command", "words", "message"),
     [
         ("sample", "samples=2", "checkpoint: is required: a run folder, or base"),
-        ("legalise", "blockages=[[0,0,5]]", "blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
+        ("legalise", "blockages=[[0,0,5]]", "blockages=[0.0, 0.0, 5.0]: must be [left, bottom,"),
         ("search", "method=fly", "method='fly': must be refine, anneal or mixed_size"),
         ("search", "time=0", "time=0.0: must be above 0 seconds"),
         ("search", "moves=0", "moves=0: must be at least 1"),
