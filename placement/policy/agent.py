@@ -1,6 +1,6 @@
-"""The policy as actors and evaluators use it: parameters in, actions out, compiled.
+"""The policy as used by actors and evaluators: compiled functions from parameters and observations to actions.
 
-A network is `edge_gnn`, or a class of the user's own (`PolicyNetwork`). `Network` makes pure functions of it; `Agent`
+The network is `edge_gnn` or a user's own class (`PolicyNetwork`). `Network` provides it as pure functions; `Agent`
 draws actions with them.
 
 Axis legend: B environments, G designs, R grid rows, C grid columns.
@@ -26,22 +26,22 @@ from placement.policy.features import FLOAT32, full_precision, next_energy, prod
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 
 Params = dict[str, Any]
-"""The network's parameters: nested dictionaries of arrays, keys are strings."""
+"""The network's parameters: nested dictionaries of arrays with strings as keys."""
 Embeddings: TypeAlias = Any
-"""What the network made of the designs for one set of parameters: a pytree of arrays."""
+"""The network's representation of the designs for one set of parameters: a pytree of arrays."""
 
 
 class PolicyNetwork(Protocol):
-    """A network: a `flax.nnx.Module` all of whose state is `nnx.Param`. `policy=my_package.MyPolicy` trains it.
+    """A network: a `flax.nnx.Module` whose entire state is `nnx.Param`. `policy=my_package.MyPolicy` trains it.
 
-    Everything is traced by JAX. Shapes must not depend on values.
+    JAX traces all methods, so shapes must not depend on values.
     """
 
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
-        """Fresh parameters drawn from `rngs`; `config` has sizes that the network may use or ignore."""
+        """Draws fresh parameters from `rngs`; the network may use or ignore the sizes in `config`."""
 
     def embed(self, inputs: GraphInputs) -> Embeddings:
-        """What depends on parameters and designs alone; computed once for each version of the parameters.
+        """Computes the part that depends on parameters and designs alone, once for each version of the parameters.
 
         `inputs` are the constants of G designs. A network without such a stage returns an empty array.
         """
@@ -49,31 +49,31 @@ class PolicyNetwork(Protocol):
     def decide(
         self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
     ) -> jax.Array:
-        """Logits float32 [B, R, C] of a batch that may mix designs.
+        """Returns the logits, float32 [B, R, C], of a batch that may mix designs.
 
-        The logit of an illegal cell (`observation.mask` is 0) must be so low that its probability is exactly 0, such
-        as `placement.policy.edge_gnn.ILLEGAL`. `energy` is what `placement.policy.features.spring_energy` gives, where
-        it is already known.
+        The logit of an illegal cell (`observation.mask` is 0) must be so low that its probability is exactly 0, such as
+        `placement.policy.edge_gnn.ILLEGAL`. `energy` is the result of `placement.policy.features.spring_energy`, if it
+        is already known.
         """
 
 
 def build_policy(config: PolicyConfig, rngs: nnx.Rngs) -> PolicyNetwork:
-    """The network that `config.name` names, with fresh parameters.
+    """Returns the network named by `config.name`, with fresh parameters.
 
     Raises:
-        ConfigError: there is no such class.
+        ConfigError: the class does not exist.
     """
     network = EdgeGNN if config.name == "edge_gnn" else import_object(config.name, key="policy.name")
     return network(config, rngs=rngs)
 
 
 class Decision(NamedTuple):
-    """An action for each environment, as NumPy arrays.
+    """An action for each environment.
 
     Attributes:
-        actions: int32 [B], row · C + column, C being the observation's number of columns.
-        log_probabilities: float32 [B], of the actions at temperature 1, whatever they were drawn at.
-        energy: float32 [B, 2] on the device, the springs' energy of the placed macros: for the next step's call.
+        actions: int32 [B], row · C + column, where C is the observation's number of columns.
+        log_probabilities: float32 [B], of the actions at temperature 1, at whatever temperature they were drawn.
+        energy: float32 [B, 2], on the device: the springs' energy of the placed macros, for the next step's call.
     """
 
     actions: np.ndarray
@@ -82,13 +82,13 @@ class Decision(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Environments that need actions, with random numbers of their own.
+    """Environments that need actions, and the key of their random numbers.
 
     Attributes:
         observation: of B environments.
-        key: a JAX random key, or its data (uint32 [2]); consumed.
-        energy: `Decision.energy` of the step before, of the same environments in the same order; at a first step any
-            float32 [B, 2]. None: computed anew from the positions of the macros, which takes longer.
+        key: a JAX random key or its data (uint32 [2]); consumed.
+        energy: `Decision.energy` of the previous step, of the same environments in the same order; any float32 [B, 2]
+            at the first step. None: computed anew from the positions of the macros, which takes longer.
     """
 
     observation: Observation
@@ -97,20 +97,20 @@ class Request(NamedTuple):
 
 
 class EmbeddedParameters(NamedTuple):
-    """The network as `Acting` takes it: a pytree of arrays, and what `Agent.embed` made of it."""
+    """The network's parameters and the result of `Agent.embed`, as passed to `Acting`: a pytree of arrays."""
 
     parameters: Params
     embeddings: Embeddings
 
 
 class Acting(abc.ABC):
-    """Picks actions. May be used by several threads at once."""
+    """Chooses actions. Several threads may use it at once."""
 
     @abc.abstractmethod
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """As `act` for each of the requests, in one evaluation of the network."""
+        """Like `act` for each of the requests, in one evaluation of the network."""
 
     def act(
         self,
@@ -123,16 +123,16 @@ class Acting(abc.ABC):
         temperature: float = 1.0,
         energy: Any = None,
     ) -> Decision:
-        """One action for each environment; waits for the result, so the observation may be overwritten afterwards.
+        """Chooses one action for each environment; when it returns, the observation may be overwritten.
 
         Args:
-            params: as `embeddings` was made from.
-            embeddings: of `Agent.embed(params)`.
-            observation: of B environments, designs mixed in any order. Where an episode has ended (the mask is all
-                zeros) the action means nothing.
-            key: a JAX random key or its data, consumed.
-            greedy: take the likeliest cell.
-            temperature: above 0; divides the logits that actions are drawn from.
+            params: the parameters that `embeddings` were computed from.
+            embeddings: result of `Agent.embed(params)`.
+            observation: of B environments, with designs mixed in any order. If an episode has ended (the mask is all
+                zeros), its action is meaningless.
+            key: a JAX random key or its data; consumed.
+            greedy: choose the most probable cell.
+            temperature: divisor, above 0, of the logits that actions are drawn from.
             energy: see `Request`.
         """
         request = Request(observation, key, energy)
@@ -144,8 +144,8 @@ class Network:
     """The policy as pure functions of its parameters, and the constants of the designs.
 
     Attributes:
-        inputs: the designs' constants, on the default device.
-        compact_maps: whether maps are rounded to bfloat16 before anything else, so that they may come as such.
+        inputs: constants of the designs, on the default device.
+        compact_maps: whether maps are first rounded to bfloat16, so that they may be passed in that type.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
@@ -157,11 +157,11 @@ class Network:
         self._graph, self._abstract = nnx.split(abstract)
 
     def init(self, seed: int) -> Params:
-        """Fresh parameters; the same for the same seed."""
+        """Returns fresh parameters; the same for the same seed."""
         return self._init(jax.random.key(seed))
 
     def bind(self, params: Params) -> PolicyNetwork:
-        """The module with these parameters; for use inside traced functions."""
+        """Returns the module with these parameters, for use inside traced functions."""
         state = jax.tree.map(lambda leaf: leaf, self._abstract)
         nnx.replace_by_pure_dict(state, params)
         return nnx.merge(self._graph, state)
@@ -183,9 +183,9 @@ class Network:
 
 
 class Agent(Acting):
-    """Draws actions with a network; observations' `design` indexes `designs`, as in the environment pool.
+    """Draws actions with a network; an observation's `design` indexes `designs`, as in the environment pool.
 
-    `trace_count` is how often `embed` or `act` was traced, that is compiled anew.
+    `trace_count` is the number of times that `embed` or `act` was traced, that is, compiled anew.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
@@ -199,7 +199,7 @@ class Agent(Acting):
         return self.network.init(seed)
 
     def on(self, inputs: GraphInputs) -> Agent:
-        """This agent on the designs of other inputs; those of the same shapes need no new compilation."""
+        """Returns this agent for the designs of other inputs; inputs of the same shapes need no new compilation."""
         other = copy.copy(self)
         other.inputs = inputs
         return other
@@ -210,7 +210,7 @@ class Agent(Acting):
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """See `Acting`; another number of requests compiles anew."""
+        """See `Acting`; a different number of requests is compiled anew."""
         for request in requests:
             self._check(request.observation)
         packed, energies = self._act(*network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy)
@@ -243,12 +243,12 @@ class Agent(Acting):
         *,
         greedy: bool,
     ) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-        """Int32 [2, B], the bits of what `Decision` has, B over all requests; and the energies of each request."""
+        """Returns the bits of a `Decision` over all requests, int32 [2, B], and the energies of each request."""
         self.trace_count += 1
         energies = tuple(_energy(inputs, request) for request in requests)
         observation = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *(one.observation for one in requests))
         logits = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(energies))
-        legal = observation.mask != 0  # at a high temperature an illegal cell must stay impossible
+        legal = observation.mask != 0  # an illegal cell must remain impossible at a high temperature
         uniform = None if greedy else jnp.concatenate([_uniform(request) for request in requests])
         actions = drawn(logits, legal, uniform, temperature)
         log_probabilities = jax.nn.log_softmax(logits.reshape(len(logits), -1))
@@ -257,9 +257,9 @@ class Agent(Acting):
 
 
 def drawn(logits: jax.Array, legal: jax.Array, uniform: jax.Array | None, temperature: jax.Array) -> jax.Array:
-    """int32 [B]: cells drawn from softmax(logits / temperature) over the legal ones; without `uniform` the likeliest.
+    """Draws cells from softmax(logits / temperature) over the legal ones, int32 [B]; the most probable if no `uniform`.
 
-    A single random number finds each cell, in the cumulative probabilities.
+    A single random number selects each cell by the cumulative probabilities.
 
     Args:
         logits: float32 [B, R, C].
@@ -284,14 +284,14 @@ def drawn(logits: jax.Array, legal: jax.Array, uniform: jax.Array | None, temper
 
 
 def _energy(inputs: GraphInputs, request: Request) -> jax.Array:
-    """float32 [B, 2], of the request's observation."""
+    """Returns the springs' energy of the request's observation, float32 [B, 2]."""
     if request.energy is None:
         return spring_energy(inputs, request.observation)
     return next_energy(inputs, request.observation, request.energy)
 
 
 def _uniform(request: Request) -> jax.Array:
-    """The request's own random numbers, float32 [B] in [0, 1), whatever requests are decided beside it."""
+    """Returns the request's random numbers, float32 [B] in [0, 1), which do not depend on the other requests."""
     typed = jnp.issubdtype(request.key.dtype, jax.dtypes.prng_key)
     key = request.key if typed else jax.random.wrap_key_data(request.key)
     return jax.random.uniform(key, (len(request.observation.step),))

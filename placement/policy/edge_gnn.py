@@ -1,19 +1,19 @@
-"""The network `edge_gnn`: a graph encoder, a context per design and step, a grid decoder.
+"""The network `edge_gnn`: a graph encoder, a context for each design and step, and a grid decoder.
 
 **Encoder and contexts** depend on parameters and designs only (`embed`). The encoder is
-`placement.policy.graph_encoder`. A context is what the decoder gets of the current macro: how to read the maps, how
-strongly to follow each prior, and a preferred position.
+`placement.policy.graph_encoder`. A context is the decoder's description of the current macro: a modulation of the maps'
+first layer, the weight of each prior, and a preferred position.
 
-**The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
-before cells, and every product is one of a small matrix with a sample's channels by cells: XLA on a CPU then moves
-nothing in memory between products. On accelerators these products take bfloat16 operands and add up in float32; what
-goes straight to the logits (location head, priors) stays float32.
+**The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels
+precede cells, and every product is one of a small matrix with a sample's channels by cells, so XLA on a CPU moves
+nothing in memory between products. On accelerators, these products take bfloat16 operands and accumulate in float32;
+terms that are added directly to the logits (location head, priors) remain float32.
 
 One network serves designs of different sizes and grids.
 
 Axis legend: G designs, T macros, F features of a macro, W grid width, M cosine frequencies, B samples, K spring
 targets, U priors, L map channels, V global values, R grid rows, C grid columns, Q regions along one axis,
-H = 2·W + M² + U, the context's numbers side by side.
+H = 2·W + M² + U, the number of values in a context.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from placement.policy.inputs import GraphInputs
 from placement.policy.springs import TARGETS
 
 REGIONS = 6
-"""Q: the canvas is summarised in Q × Q regions, however many cells it has."""
+"""Q: the canvas is summarised in Q × Q regions, whatever its number of cells."""
 ILLEGAL = -1e9
-"""Logit of an illegal cell: finite, and its probability is exactly 0."""
+"""Logit of an illegal cell: finite, but its probability is exactly 0."""
 _CONTEXT_HIDDEN = 64
 _RANK_WAVES = 6
 _MACRO_FEATURES = 2 * _RANK_WAVES + 1 + TARGETS + 4
 _FREQUENCIES = 8
-"""Cosines per axis of the location head."""
+"""M: the location head's cosines per axis."""
 
 
 class EdgeGNN(nnx.Module):
-    """See the module's text."""
+    """The network described in the module's docstring."""
 
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
         self.config = config
@@ -73,7 +73,7 @@ class EdgeGNN(nnx.Module):
         self.decoder = GridDecoder(channels(config), width, dtype=product_dtype(config), rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> jax.Array:
-        """float32 [G, T, H]: the context of the step that places each macro."""
+        """Returns the context of each macro's step, float32 [G, T, H]."""
         features = macro_features(inputs)
         if self.config.graph:
             pull = inputs.target_fixed.transpose(0, 2, 1, 3).reshape(*features.shape[:2], 2 * TARGETS)
@@ -85,14 +85,14 @@ class EdgeGNN(nnx.Module):
     def decide(
         self, embeddings: jax.Array, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
     ) -> jax.Array:
-        """Logits float32 [B, R, C] for a batch that may mix designs; `energy` as `situation`."""
+        """Returns logits, float32 [B, R, C], for a batch that may mix designs; `energy` is passed to `situation`."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
         features = grid_features(observation, situation(inputs, observation, energy), self.config)
         return self.decoder(features, self._context(embeddings[design, step]))
 
     def _context(self, numbers: jax.Array) -> Context:
-        """Splits float32 [B, H]."""
+        """Splits the numbers of a context, float32 [B, H], into its parts."""
         width = self.config.grid_width
         ends = [width, 2 * width, 2 * width + _FREQUENCIES**2]
         scale, shift, location, prior = jnp.split(numbers, ends, axis=1)
@@ -102,13 +102,13 @@ class EdgeGNN(nnx.Module):
 
 
 def prior_weights(config: PolicyConfig) -> nnx.Initializer:
-    """The untrained policy's weight of each prior; the springs' have none."""
+    """Returns the initial weight of each prior: its bias in the settings, or 0 for the springs' priors."""
     weights = [getattr(config, f"{name}_bias", 0.0) for name in priors(config)]
     return nnx.initializers.constant(jnp.asarray(weights, jnp.float32))
 
 
 def macro_features(inputs: GraphInputs) -> jax.Array:
-    """float32 [G, T, F]: each macro's place in the order, also as waves, stiffness, size, and the canvas's aspect."""
+    """Each macro's rank in the order (also as waves), stiffness, size, and the canvas's aspect: float32 [G, T, F]."""
     rank = jnp.arange(inputs.size.shape[1], dtype=jnp.float32)[None] / inputs.macros[:, None].astype(jnp.float32)
     angle = rank[:, :, None] * (math.pi * 2.0 ** jnp.arange(_RANK_WAVES, dtype=jnp.float32))
     features = [
@@ -123,7 +123,7 @@ def macro_features(inputs: GraphInputs) -> jax.Array:
 
 
 class Context(NamedTuple):
-    """The decoder's input for the current macro. It depends on design and step only, so it is made once per parameters.
+    """The decoder's input for the current macro, computed once per parameters as only design and step determine it.
 
     Attributes:
         scale, shift: float32 [B, W], feature-wise modulation of the first layer.
@@ -138,9 +138,9 @@ class Context(NamedTuple):
 
 
 class GridDecoder(nnx.Module):
-    """Two layers per cell with a mixing of regions between them; see the module's text.
+    """Two layers per cell with a mixing of regions between them; see the module's docstring.
 
-    `maps` and `width` are L and W; `dtype` is that of the operands of the products made for every cell.
+    `maps` and `width` are L and W; `dtype` is the operands' type in the products computed for every cell.
     """
 
     def __init__(self, maps: int, width: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:
@@ -156,7 +156,7 @@ class GridDecoder(nnx.Module):
         self.logit = nnx.Linear(width, 1, use_bias=False, kernel_init=small, rngs=rngs)
 
     def __call__(self, features: GridFeatures, context: Context) -> jax.Array:
-        """Logits float32 [B, R, C], `ILLEGAL` where the cell is illegal."""
+        """Returns logits, float32 [B, R, C], which are `ILLEGAL` for illegal cells."""
         shift = context.shift + self.dynamic(features.globals)
         first = self.first.kernel[...].T * (1 + context.scale)[:, :, None]
         hidden = self._product(first, _flat(features.channels)) + shift[:, :, None]
@@ -172,51 +172,51 @@ class GridDecoder(nnx.Module):
         return product(one, other, dtype=self.dtype)
 
     def _regions(self, hidden: jax.Array, weights: jax.Array) -> jax.Array:
-        """Means over regions: float32 [B, W, Q²]."""
+        """Returns the means over regions, float32 [B, W, Q²]."""
         share = jnp.maximum(weights.sum(axis=2), 1e-6)
         return self._product(hidden, weights.swapaxes(1, 2)) / share[:, None]
 
     def _mix(self, regions: jax.Array) -> jax.Array:
-        """Between regions, then between channels: float32 [B, W, Q²] → the same."""
+        """Mixes the means between regions, then between channels; float32 [B, W, Q²] before and after."""
         mixed = regions + nnx.relu(self.mix_regions(regions))
         return nnx.relu(_each(self.mix_channels.kernel, mixed) @ mixed + self.mix_bias[...][:, None])
 
 
 def _flat(maps: jax.Array) -> jax.Array:
-    """[B, …, R, C] → [B, …, R · C]."""
+    """Joins the grid's axes: [B, …, R, C] → [B, …, R · C]."""
     return maps.reshape(*maps.shape[:-2], -1)
 
 
 def _each(kernel: nnx.Param[jax.Array], samples: jax.Array) -> jax.Array:
-    """A kernel [X, Y] as [B, Y, X]: its product with each sample's channels by cells transposes nothing in memory."""
+    """Repeats a kernel [X, Y] as [B, Y, X], so that its product with channels by cells transposes nothing in memory."""
     return jnp.broadcast_to(kernel[...].T, (len(samples), *kernel.shape[::-1]))
 
 
 def region_weights(features: GridFeatures) -> jax.Array:
-    """float32 [B or 1, Q², R · C]: each cell's share in the four nearest regions (bilinear), 0 off the grid."""
+    """Each cell's weights in the four nearest regions (bilinear), float32 [B or 1, Q², R · C]; 0 off the grid."""
     rows, columns = features.valid.shape[1:]
     up = _nearest_regions(features.row, features.valid[:, :, 0])
     across = _nearest_regions(features.column, features.valid[:, 0, :])
-    # As products, because XLA's own broadcasts work out the shares anew for every cell.
+    # These are products because XLA's own broadcasts would recompute the weights for every cell.
     up = up @ jnp.repeat(jnp.eye(rows), columns, axis=1)
     across = across @ jnp.tile(jnp.eye(columns), (1, rows))
     return (up[:, :, None] * across[:, None]).reshape(len(up), REGIONS**2, -1)
 
 
 def _nearest_regions(positions: jax.Array, valid: jax.Array) -> jax.Array:
-    """float32 [B or 1, Q, X]: each cell's share in the two nearest regions along an axis (linear), 0 off the grid."""
+    """Each cell's weights in the two nearest regions along an axis (linear), float32 [B or 1, Q, X]; 0 off the grid."""
     place = jnp.clip(positions * REGIONS - 0.5, 0, REGIONS - 1)
     distance = jnp.abs(place[:, None] - jnp.arange(REGIONS, dtype=jnp.float32)[:, None])
     return jnp.maximum(1 - distance, 0) * valid[:, None]
 
 
 def cosines(positions: jax.Array, frequencies: int) -> jax.Array:
-    """float32 [B, X] positions in [0, 1] → float32 [B, X, M], cos(π·m·position) for m < M, falling with m."""
+    """Returns cos(π·m·position) / √(1 + m) for m < M, float32 [B, X, M], of positions in [0, 1], float32 [B, X]."""
     m = jnp.arange(frequencies, dtype=jnp.float32)
     return jnp.cos(jnp.pi * m * positions[:, :, None]) / jnp.sqrt(1 + m)
 
 
 def _location(context: Context, features: GridFeatures) -> jax.Array:
-    """float32 [B, R, C]: the low-rank location head."""
+    """Returns the logits of the low-rank location head, float32 [B, R, C]."""
     rows, columns = cosines(features.row, _FREQUENCIES), cosines(features.column, _FREQUENCIES)
     return rows @ context.location @ columns.swapaxes(1, 2)

@@ -1,14 +1,14 @@
-"""What the network sees at each step: the current macro's situation, and maps of the grid made comparable.
+"""The network's inputs at each step: the current macro's situation, and standardised maps of the grid.
 
-Nothing here has parameters, so nothing here costs a backward pass. The first section says in which floating-point
-type the products of the whole policy are made.
+Nothing here has parameters, so nothing here requires a backward pass. The first section determines the floating-point
+type of the whole policy's products.
 
-With the sequential targets (`placement.policy.springs`), the least energy of the springs given what is placed is a sum
-over the placed macros of stiffness · (position - target)². A macro's target depends only on those placed before it. So
-a step adds one term, and the terms of an episode are the same for all of its steps.
+With the sequential targets (`placement.policy.springs`), the springs' minimum energy given the placed macros is a sum
+over these macros of stiffness · (position - target)². A macro's target depends only on the macros placed before it. A
+step therefore adds one term, and the terms of an episode are the same for all of its steps.
 
-Axis legend: G designs, B samples (or episodes), T macros (padded), K spring targets (direct, sequential), U priors,
-R grid rows, C grid columns, L map channels, V global values.
+Axis legend: G designs, B samples (or episodes), T macros (padded), K spring targets (direct, sequential), U priors, R
+grid rows, C grid columns, L map channels, V global values.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from placement.policy.inputs import GraphInputs
 
 # --- Precision -------------------------------------------------------------------------------------------------------
 #
-# Accelerators make float32 products with fewer digits unless told otherwise (TPUs in bfloat16, NVIDIA GPUs in TF32).
-# What becomes a logit must not: an actor and a learner that round differently disagree on what the action's
-# probability was. So every product of float32 operands is made at full precision, and only `product` rounds, where
-# `dtype` says so.
+# Accelerators compute float32 products with fewer digits by default (TPUs in bfloat16, NVIDIA GPUs in TF32). Logits
+# must not be computed like this: an actor and a learner that round differently disagree on the action's probability.
+# Every product of float32 operands is therefore computed at full precision, and only `product` rounds, to its `dtype`.
 
 FLOAT32 = jnp.dtype(jnp.float32)
 
 
 def product_dtype(config: PolicyConfig) -> jnp.dtype:
-    """What `config.dtype` means on this process's default devices: float32 or bfloat16.
+    """Returns the type that `config.dtype` selects on this process's default devices: float32 or bfloat16.
 
-    An actor on a CPU beside a learner on an accelerator draws in float32 what the learner computes in bfloat16: at the
-    learner's first step the importance ratios are then 1 only to within bfloat16's rounding. With one of the two
-    types named, both use it.
+    With "auto", an actor on a CPU draws in float32 the actions for which a learner on an accelerator computes in
+    bfloat16: at the learner's first step, the importance ratios are then 1 only to within bfloat16's rounding. If a
+    type is named, both use it.
     """
     if config.dtype == "auto":
         return FLOAT32 if jax.default_backend() == "cpu" else jnp.dtype(jnp.bfloat16)
@@ -46,7 +45,7 @@ def product_dtype(config: PolicyConfig) -> jnp.dtype:
 
 
 def rounded(array: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """`array` rounded to `dtype`; on a CPU, which cannot multiply in that type, still stored as float32."""
+    """Rounds `array` to `dtype`; stored as float32 on a CPU, which cannot multiply in that type."""
     if dtype == FLOAT32 or jax.default_backend() != "cpu":
         return array.astype(dtype)
     info = jnp.finfo(dtype)
@@ -54,13 +53,13 @@ def rounded(array: jax.Array, dtype: jnp.dtype) -> jax.Array:
 
 
 def product(one: jax.Array, other: jax.Array, *, dtype: jnp.dtype) -> jax.Array:
-    """The matrix product of operands rounded to `dtype`, added up in float32: float32."""
+    """Returns the matrix product, float32, of operands rounded to `dtype`, accumulated in float32."""
     full = jax.lax.Precision.HIGHEST if dtype == FLOAT32 else jax.lax.Precision.DEFAULT
     return jnp.matmul(rounded(one, dtype), rounded(other, dtype), precision=full, preferred_element_type=jnp.float32)
 
 
 def full_precision() -> contextlib.AbstractContextManager[None]:
-    """What is traced within makes its products of float32 operands in float32, whatever the device's habit."""
+    """Makes products traced within the context use float32 for float32 operands, whatever the device's default."""
     return jax.default_matmul_precision("highest")
 
 
@@ -68,42 +67,43 @@ def full_precision() -> contextlib.AbstractContextManager[None]:
 
 PRIORS = ("wire", "direct", "sequential", "edge", "whitespace")
 """Maps that a macro may follow, cell by cell: wire mask, squared distance to the direct and to the sequential target,
-distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
+distance to the nearest canvas edge, and number of open cells around (few if the macro would abut others or the edge).
+"""
 _ELECTROSTATIC = "electrostatic"
-"""One more, where its bias is not 0: log(1 + distance in cells) to the macro's electrostatic position."""
+"""An additional prior if its bias is not 0: log(1 + distance in cells) to the macro's electrostatic position."""
 _CHANNELS = 21
-"""Without the channel of the electrostatic prior."""
+"""Number of channels without that of the electrostatic prior."""
 _FOLLOWED = slice(3, 3 + len(PRIORS))
-"""Where among the channels the priors of `PRIORS` are."""
+"""The channels that contain the priors of `PRIORS`."""
 GLOBALS = 14
 """V, the number of `GridFeatures.globals`."""
 _LIMIT = 4.0
 _TOGETHER = 16
-"""Samples whose [T, T] weights are looked up at a time where several designs are mixed."""
+"""Number of samples whose [T, T] weights are gathered at once if designs are mixed."""
 
 
 def priors(config: PolicyConfig) -> tuple[str, ...]:
-    """The names of all priors, U of them."""
+    """Returns the names of all U priors."""
     return (*PRIORS, _ELECTROSTATIC) if config.electrostatic_bias else PRIORS
 
 
 def channels(config: PolicyConfig) -> int:
-    """L, the number of channels of `GridFeatures.channels`."""
+    """Returns L, the number of channels of `GridFeatures.channels`."""
     return _CHANNELS + len(priors(config)) - len(PRIORS)
 
 
 class Situation(NamedTuple):
-    """The constants of each sample's design and current macro, and what follows from the placed macros.
+    """The constants of each sample's design and current macro, and quantities derived from the placed macros.
 
     Attributes:
-        grid: int32 [B, 2], rows and columns of the design; [1, 2] where all samples are of the only design.
-        aspect: float32 [B, 2] or [1, 2].
+        grid: int32 [B, 2], rows and columns of the design; [1, 2] if there is only one design.
+        aspect: float32 [B, 2] or [1, 2], canvas width and height over their mean.
         target: float32 [B, K, 2], the current macro's spring targets, in canvas fractions.
-        stiffness: float32 [B, K], how strongly it is drawn there.
+        stiffness: float32 [B, K], strength of its attraction to each target.
         energy: float32 [B, 2], x and y, see `spring_energy`.
         size: float32 [B, 2], the current macro's width and height in canvas fractions.
-        electrostatic: float32 [B, 2], its electrostatic position in canvas fractions; NaN: none.
-        progress: float32 [B], share of the macros placed.
+        electrostatic: float32 [B, 2], its electrostatic position in canvas fractions; NaN if there is none.
+        progress: float32 [B], fraction of the macros that are placed.
     """
 
     grid: jax.Array
@@ -117,7 +117,7 @@ class Situation(NamedTuple):
 
 
 def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
-    """The situation of B samples, in O(T) for each where `energy` is given (None: `spring_energy`'s)."""
+    """Returns the situation of B samples, in O(T) for each if `energy` is given; None: computed by `spring_energy`."""
     design = jnp.asarray(observation.design)
     macros = inputs.macros[design]
     placed = jnp.minimum(jnp.asarray(observation.step), macros)
@@ -136,14 +136,14 @@ def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array |
 
 
 def _own(constants: jax.Array, design: jax.Array) -> jax.Array:
-    """[G, …] → [B, …], each sample's; [1, …] of the only design, so that what follows from it is made once."""
+    """Selects each sample's constants, [G, …] → [B, …]; [1, …] for a single design, so results are computed once."""
     return constants if len(constants) == 1 else constants[design]
 
 
 def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
-    """float32 [B, 2], x and y: the springs' least energy given what is placed, over that of uniformly random positions.
+    """The springs' minimum energy given the placed macros, over that of random positions, x and y: float32 [B, 2].
 
-    Takes O(T²) for each sample, whatever the number of designs.
+    The random positions are uniform. The computation takes O(T²) for each sample, whatever the number of designs.
     """
     design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
     done = jnp.arange(inputs.size.shape[1])[None] < jnp.minimum(placed, inputs.macros[design])[:, None]
@@ -151,7 +151,7 @@ def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
 
 
 def next_energy(inputs: GraphInputs, observation: Observation, energy: jax.Array) -> jax.Array:
-    """`spring_energy` from that of the same environments one step before (`energy`, float32 [B, 2]), in O(T)."""
+    """Returns `spring_energy` in O(T) from `energy`, float32 [B, 2], of the same environments one step before."""
     design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
     last = jnp.clip(placed, 1, inputs.macros[design]) - 1
     positions = _positions(observation)
@@ -163,19 +163,20 @@ def next_energy(inputs: GraphInputs, observation: Observation, energy: jax.Array
 
 
 def episode_energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """`spring_energy` of all steps of whole episodes, in O(T) for each: float32 [B, T, 2].
+    """Returns `spring_energy` of all steps of whole episodes, in O(T) for each, float32 [B, T, 2].
 
-    The observation has axes [B, T] before those of a step; lengths, int32 [B], are the actions taken, and the energies
-    past them have no meaning.
+    The observation has axes [B, T] before those of a single step. `lengths`, int32 [B], are the numbers of actions
+    taken; energies past them are meaningless.
     """
     terms = energy_terms(inputs, observation, lengths)
     return jnp.cumsum(terms, axis=1) - terms
 
 
 def energy_terms(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """What each macro of whole episodes adds to `spring_energy`: float32 [B, T, 2]; arguments of `episode_energies`.
+    """Returns the terms of each macro of whole episodes in `spring_energy`, float32 [B, T, 2].
 
-    Without meaning at macros that no step of the episode sees placed.
+    The arguments are those of `episode_energies`. A term is meaningless if no step of the episode sees its macro
+    placed.
     """
     last = jnp.maximum(jnp.asarray(lengths) - 1, 0)[:, None]
     ends = [jnp.take_along_axis(jnp.asarray(array), last[:, :, None], axis=1)[:, 0] for array in observation[-2:]]
@@ -183,17 +184,17 @@ def energy_terms(inputs: GraphInputs, observation: Observation, lengths: jax.Arr
 
 
 def _positions(observation: Observation) -> jax.Array:
-    """float32 [B, T, 2]."""
+    """Stacks x and y, float32 [B, T, 2]."""
     return jnp.stack([jnp.asarray(observation.x), jnp.asarray(observation.y)], axis=2)
 
 
 def _energy_scale(inputs: GraphInputs, design: jax.Array) -> jax.Array:
-    """float32 [B]: the springs' energy at uniformly random positions."""
+    """Returns the springs' energy at uniformly random positions, float32 [B]."""
     return inputs.stiffness[design, 1].sum(axis=1) / 6
 
 
 def _energy_terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -> jax.Array:
-    """Each macro's term, float32 [B, T, 2], without meaning at unplaced ones; `position` is float32 [B, T, 2]."""
+    """Each macro's term at its `position`, float32 [B, T, 2] each; the terms of unplaced macros are meaningless."""
     if len(inputs.macros) == 1:
         targets = jnp.einsum("st,bta->bsa", inputs.target_weights[0, 1], position)
     else:
@@ -207,14 +208,14 @@ def _energy_terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -
 
 
 class GridFeatures(NamedTuple):
-    """The decoder's inputs. What does not depend on the sample has the leading axis 1 where there is one design.
+    """The decoder's inputs. Arrays independent of the sample have the leading axis 1 if there is only one design.
 
     Attributes:
-        channels: float32 [B, L, R, C], without meaning outside the design's grid.
+        channels: float32 [B, L, R, C], meaningless outside the design's grid.
         valid: float32 [B or 1, R, C], 1 on the design's grid.
         legal: bool [B, R, C].
         column, row: float32 [B or 1, C] and [B or 1, R], centres of the cells in canvas fractions.
-        globals: float32 [B, V], the whole state in a few numbers.
+        globals: float32 [B, V], a summary of the whole state.
     """
 
     channels: jax.Array
@@ -226,12 +227,12 @@ class GridFeatures(NamedTuple):
 
     @property
     def priors(self) -> jax.Array:
-        """float32 [B, U, R, C], see `priors`: those of `PRIORS` standardised over the legal cells, 0 elsewhere."""
+        """Maps of `priors`, float32 [B, U, R, C]; those of `PRIORS` standardised over the legal cells, 0 elsewhere."""
         return jnp.concatenate([self.channels[:, _FOLLOWED], self.channels[:, _CHANNELS:]], axis=1)
 
 
 def grid_features(observation: Observation, situation: Situation, config: PolicyConfig) -> GridFeatures:
-    """The decoder's inputs for a batch of observations, `situation` being theirs."""
+    """Returns the decoder's inputs for a batch of observations and their `situation`."""
     maps = _maps(observation, situation, config)
     row, column, open_ = maps.row, maps.column, maps.open
     seen = [
@@ -263,22 +264,22 @@ def grid_features(observation: Observation, situation: Situation, config: Policy
 
 
 def _stacked(maps: list[jax.Array], shape: tuple[int, ...]) -> jax.Array:
-    """float32 [B, …, R, C] from maps that can be broadcast to `shape`, [B, R, C]."""
+    """Broadcasts maps to `shape`, [B, R, C], and stacks them, float32 [B, …, R, C]."""
     return jnp.stack([jnp.broadcast_to(one, shape) for one in maps], axis=1)
 
 
 AT_CELL = len(PRIORS) + 8
-"""Numbers of `cell_features`."""
+"""Number of values in `cell_features`."""
 
 
 def cell_features(
     observation: Observation, situation: Situation, config: PolicyConfig, cells: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """What `grid_features` shows of one legal cell of each sample (`cells`, int32 [B]), without making its maps.
+    """Computes the values of `grid_features` for one legal cell of each sample (`cells`, int32 [B]), without its maps.
 
     Returns:
-        (float32 [B, AT_CELL]: the standardised priors, the closed neighbours, the mean density near and far, the share
-        of open cells near, the wire mask; float32 [B, V], the globals).
+        (float32 [B, AT_CELL]: the standardised priors, the closed neighbours, the mean density near and far, the
+            fraction of open cells near, the wire mask; float32 [B, V], the globals).
     """
     maps = _maps(observation, situation, config)
     rows, columns = maps.open.shape[1:]
@@ -300,9 +301,9 @@ def cell_features(
 
 
 class _Maps(NamedTuple):
-    """Maps that features are made of, float32 [B, R, C]; `row`, `column` and `valid` as in `GridFeatures`.
+    """Maps from which features are computed, float32 [B, R, C]; `row`, `column` and `valid` as in `GridFeatures`.
 
-    `followed`, float32 [B, U, R, C], has the priors of `PRIORS` before they are standardised.
+    `followed`, float32 [B, U, R, C], contains the priors of `PRIORS` before standardisation.
     """
 
     row: jax.Array
@@ -340,7 +341,7 @@ def _maps(observation: Observation, situation: Situation, config: PolicyConfig) 
 
 
 def standardised(values: jax.Array, legal: jax.Array) -> jax.Array:
-    """`values` [B, U, R, C] at mean 0 and deviation 1 over the `legal` cells [B, R, C], clipped to ±4; 0 elsewhere."""
+    """Scales `values` [B, U, R, C] to mean 0 and deviation 1 over `legal` cells [B, R, C], within ±4; 0 elsewhere."""
     mean, inverse = (moment[:, :, :, None] for moment in _moments(values, legal))
     return jnp.clip((values - mean) * inverse, -_LIMIT, _LIMIT) * legal[:, None]
 
@@ -355,26 +356,26 @@ def _moments(values: jax.Array, legal: jax.Array) -> tuple[jax.Array, jax.Array]
 
 
 def _from_edge(position: jax.Array) -> jax.Array:
-    """Distance to the nearer end of an axis."""
+    """Returns the distance to the nearer end of an axis."""
     return jnp.minimum(position, 1 - position)
 
 
 def _centres(length: int, used: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Cell centres in fractions, and which cells are on the grid: float32 [B, length] each."""
+    """Returns cell centres in canvas fractions, and 1 for cells on the grid: float32 [B, length] each."""
     index = jnp.arange(length, dtype=jnp.float32)[None]
     used_float = used.astype(jnp.float32)[:, None]
     return (index + 0.5) / used_float, (index < used_float).astype(jnp.float32)
 
 
 def _squared_distance(row: jax.Array, column: jax.Array, target: jax.Array, aspect: jax.Array) -> jax.Array:
-    """float32 [B, R, C]: squared distance to the target, in units of the canvas's mean side."""
+    """Returns the squared distance to the target, float32 [B, R, C], in units of the canvas's mean side."""
     across = ((column - target[:, :1]) * aspect[:, :1]) ** 2
     up = ((row - target[:, 1:]) * aspect[:, 1:]) ** 2
     return up[:, :, None] + across[:, None, :]
 
 
 def _cells_away(row: jax.Array, column: jax.Array, situation: Situation) -> jax.Array:
-    """float32 [B, R, C]: log(1 + distance in cells) to the macro's electrostatic position; 0 where it has none."""
+    """Returns log(1 + distance in cells) to the macro's electrostatic position, float32 [B, R, C]; 0 if it has none."""
     known = jnp.isfinite(situation.electrostatic).all(axis=1)
     target = jnp.where(known[:, None], situation.electrostatic, 0.0)
     cell = situation.aspect.prod(axis=1) / situation.grid.prod(axis=1)  # squared side, in squares of the mean side
@@ -390,7 +391,7 @@ def _neighbours(open_: jax.Array) -> list[jax.Array]:
 
 
 def _box(values: jax.Array, radius: int) -> jax.Array:
-    """Mean over the (2·radius + 1)² cells around each cell, 0 outside the grid."""
+    """Returns the mean over the (2·radius + 1)² cells around each cell; cells outside the grid count as 0."""
     up, across = (
         (jnp.abs(jnp.arange(n)[:, None] - jnp.arange(n)[None]) <= radius).astype(jnp.float32) / (2 * radius + 1)
         for n in values.shape[-2:]
@@ -399,7 +400,7 @@ def _box(values: jax.Array, radius: int) -> jax.Array:
 
 
 def _globals(maps: _Maps, situation: Situation) -> jax.Array:
-    """float32 [B, V]."""
+    """Returns `GridFeatures.globals`, float32 [B, V]."""
     density, open_, wire = maps.density, maps.open, maps.followed[:, 0]
     cells = maps.valid.sum(axis=(1, 2))
     least = jnp.min(jnp.where(open_ > 0, wire, jnp.inf), axis=(1, 2))

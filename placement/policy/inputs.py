@@ -1,6 +1,6 @@
-"""What the policy knows of each design before an episode: sizes, spring targets and grid, as padded arrays.
+"""The policy's constants of each design: sizes, spring targets and grid, as padded arrays.
 
-Axis legend: G designs, T macros to place (padded to the most of any design), K spring targets (direct, sequential).
+Axis legend: G designs, T macros to place (padded to the maximum of all designs), K spring targets (direct, sequential).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Array: TypeAlias = Any
 
 
 class GraphInputs(NamedTuple):
-    """Constants of the designs, stacked. A single design's arrays lack the leading G axis.
+    """Constants of the designs, stacked. The arrays of a single design have no leading G axis.
 
     Attributes:
-        macros: int32 [G], macros to place.
+        macros: int32 [G], number of macros to place.
         size: float32 [G, T, 2], the macros' width and height in canvas fractions.
         target_weights: float32 [G, K, T, T], see `placement.policy.springs.SpringTargets.weights`.
-        target_fixed: float32 [G, K, T, 2].
-        stiffness: float32 [G, K, T].
+        target_fixed: float32 [G, K, T, 2], see `SpringTargets.fixed`.
+        stiffness: float32 [G, K, T], see `SpringTargets.stiffness`.
         grid: int32 [G, 2], rows and columns.
         aspect: float32 [G, 2], canvas width and height over their mean.
         electrostatic: float32 [G, T, 2], each macro's position in an electrostatic placement of hard and soft macros,
-            in canvas fractions; NaN where it failed or was not requested.
+            in canvas fractions; NaN if the placement failed or was not requested.
     """
 
     macros: Array
@@ -48,14 +48,14 @@ class GraphInputs(NamedTuple):
 
 _KNOWN: weakref.WeakKeyDictionary[Design, GraphInputs] = weakref.WeakKeyDictionary()
 _PLACED: weakref.WeakKeyDictionary[Netlist, tuple[tuple[Any, ...], Placement | None]] = weakref.WeakKeyDictionary()
-"""Electrostatic placements, each with what beside the netlist it was made of; None: the method failed."""
+"""Electrostatic placements, each with the objects besides the netlist that it was computed from; None: it failed."""
 
 
 def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
-    """The constants of one design, without padding; kept as long as `design` lives. Not to be changed.
+    """Returns the constants of one design, without padding; kept as long as `design` lives. They must not be changed.
 
-    `electrostatic` says whether to find its macros' electrostatic positions, which takes seconds. Raises ValueError
-    where the design has no macro to place.
+    `electrostatic` requests the macros' electrostatic positions, which take seconds. Raises DesignError if the design
+    has no macro to place.
     """
     known = _KNOWN.get(design)
     if known is None:
@@ -64,7 +64,7 @@ def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
 
 
 def _electrostatic_positions(design: Design) -> np.ndarray:
-    """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
+    """Returns `GraphInputs.electrostatic`, float32 [T, 2]; computed once for all grids of actions and macro orders."""
     made_of = (design.initial, design.constraints, design.canvas, design.pdn_channel)
     known, placed = _PLACED.get(design.netlist, ((), None))
     if [id(one) for one in known] != [id(one) for one in made_of]:
@@ -115,15 +115,15 @@ def stack(designs: Sequence[GraphInputs], *, macros: int = 0) -> GraphInputs:
 
 
 def stack_drawn(designs: Sequence[Design], bounds: DesignBounds, *, count: int, electrostatic: bool) -> GraphInputs:
-    """The inputs of designs drawn from a distribution, padded to its bounds, so that those of others have their shapes.
+    """Stacks the inputs of designs drawn from a distribution, padded to its bounds so that all draws have equal shapes.
 
-    G is `count`: the first design is repeated.
+    G is `count`; the first design fills the rows that remain.
     """
     found = [graph_inputs(design, electrostatic=electrostatic) for design in designs]
     return stack(found + found[:1] * (count - len(found)), macros=bounds.macros)
 
 
 def _padded(array: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
-    """`array` with zeros at the end of its leading axes, up to `lengths`."""
+    """Pads the leading axes of `array` with zeros at the end, up to `lengths`."""
     padding = [(0, length - have) for length, have in zip(lengths, array.shape, strict=False)]
     return np.pad(array, padding + [(0, 0)] * (array.ndim - len(padding))) if lengths else array

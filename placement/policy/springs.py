@@ -1,16 +1,17 @@
-"""Nets as springs: where they draw each macro, given those that are placed.
+"""Nets as springs, which attract each macro to a position determined by the placed macros.
 
-Most nets of a clustered design join a hard macro to soft macros, so nets between placed macros say little. Minimising
-the springs' energy over the soft macros (a Schur complement of the graph Laplacian) leaves an *effective* coupling of
-the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
-reverse placing order) gives the position of least energy for the current macro, its sequential target.
+Most nets of a clustered design connect a hard macro to soft macros, so nets between placed macros give little
+information. Minimising the springs' energy over the soft macros (a Schur complement of the graph Laplacian) leaves an
+*effective* coupling of the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well
+(a Cholesky factor in reverse placing order) gives the position of minimum energy for the current macro, its sequential
+target.
 
-Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take
-gigabytes, and so would the factors of a sparse one, as clusters are joined far and wide. So the few columns that are
-needed are solved for by conjugate gradients (Hestenes and Stiefel 1952), some at a time.
+Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. A larger inverse would take gigabytes,
+and so would sparse factors, because clusters are connected to many others. Instead, conjugate gradients (Hestenes and
+Stiefel 1952) solve for the few columns that are needed, `_COLUMNS` at a time.
 
-Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
-K targets (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
+Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order, K targets
+(direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ from placement.netlist.design import Design
 from placement.netlist.graph import net_members
 
 TARGETS = 2
-"""K."""
+"""K, the number of targets."""
 _LARGEST_CLIQUE = 24
-"""Nets of more nodes become a star around their driver."""
+"""Maximum number of nodes of a net that becomes a clique; larger nets become a star around their driver."""
 _LARGEST_DENSE = 2000
-"""Soft macros solved with a dense factorisation; beyond, by conjugate gradients."""
+"""Maximum number of soft macros for a dense factorisation; more are solved for by conjugate gradients."""
 _COLUMNS = 64
-"""Q at most."""
+"""Maximum of Q."""
 _RESIDUAL = 1e-9
-"""Conjugate gradients stop at this share of the right-hand side."""
+"""Residual, relative to the right-hand side, at which conjugate gradients stop."""
 _MOST_ROUNDS = 500
-"""Limit of conjugate gradients. The anchor bounds what is needed: 1,000 × 20,000 macros take about 40."""
+"""Maximum number of conjugate-gradient iterations. The anchor bounds the need: 1,000 × 20,000 macros take about 40."""
 _ANCHOR = 1e-3
-"""Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
+"""Strength of the spring from every movable node to the canvas centre, as a fraction of the mean stiffness."""
 
 
 class SpringTargets(NamedTuple):
-    """Where the springs draw each macro, and how strongly.
+    """Positions to which the springs attract each macro, and the strength of the attraction.
 
     Attributes:
         weights: float64 [K, T, T], strictly lower triangular; the target of macro t is
-            `weights[k, t] @ x + fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
-            K = 0 takes the springs to placed and fixed nodes (soft macros eliminated); K = 1 eliminates the
-            unplaced macros too.
-        fixed: float64 [K, T, 2], the fixed nodes' share of the target.
-        stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
+            `weights[k, t] @ x + fixed[k, t, 0]` (x [T] with 0 for unplaced macros), and likewise for y with
+            `[k, t, 1]`. k = 0 takes the springs to placed and fixed nodes (soft macros eliminated); k = 1 eliminates
+            the unplaced macros, too.
+        fixed: float64 [K, T, 2], the fixed nodes' contribution to the target.
+        stiffness: float64 [K, T], strength of macro t's attraction to its target, over the mean of all macros.
     """
 
     weights: np.ndarray
@@ -59,9 +60,9 @@ class SpringTargets(NamedTuple):
 
 
 def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The nets as springs: a net of k nodes and weight w gives each pair w / (k - 1); very large nets become stars.
+    """Returns the nets as springs: each pair of a net with k nodes and weight w gets w / (k - 1); large nets are stars.
 
-    (i, j, strength) are int64, int64 and float64, one for each spring; i and j are nodes, and pairs may repeat.
+    (i, j, strength) are int64, int64 and float64 [springs]; i and j are nodes, and pairs may repeat.
     """
     net, node = net_members(design)
     size = np.bincount(net, minlength=design.netlist.num_nets)
@@ -103,7 +104,7 @@ def spring_targets(design: Design) -> SpringTargets:
 
 
 def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Springs among movable nodes (i, j, strength), and those to fixed nodes: float64 [M, 3], Σw·x, Σw·y, Σw."""
+    """Returns the springs among movable nodes (i, j, strength), and Σw·x, Σw·y, Σw of fixed ones, float64 [M, 3]."""
     first, second, strength = springs(design)
     canvas, initial, count = design.canvas, design.initial, len(movable)
     index = np.full(design.netlist.num_nodes, -1, np.int64)
@@ -121,7 +122,7 @@ def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _eliminate_soft(
     i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The system on the hard macros alone, [T, T] and [T, 2]."""
+    """Returns the system of the hard macros alone, matrix [T, T] and right-hand sides [T, 2]."""
     count = len(diagonal)
     solve: Callable[[np.ndarray], np.ndarray]
     if count - macros <= _LARGEST_DENSE:
@@ -153,7 +154,7 @@ def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarra
 def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
     """Solves matrix [U, U] (diagonally dominant) · x = right [U, Q], preconditioned by the diagonal: float64 [U, Q].
 
-    The residuals are `_RESIDUAL` of the right-hand sides, or what `_MOST_ROUNDS` reach.
+    The residuals are at most `_RESIDUAL` of the right-hand sides, unless `_MOST_ROUNDS` iterations do not suffice.
     """
     diagonal = matrix.diagonal()[:, None]
     enough = (_RESIDUAL * np.linalg.norm(right, axis=0)) ** 2
@@ -174,7 +175,7 @@ def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
 
 
 def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights of the placed macros and of the fixed nodes in each macro's target, and its stiffness."""
+    """Returns the weights of placed macros [T, T] and fixed nodes [T, 2] in each target, and the stiffness [T]."""
     coupling = np.maximum(-np.tril(matrix, -1), 0)
     stiffness = coupling.sum(axis=1) + np.maximum(matrix.sum(axis=1), 0)
     divisor = np.maximum(stiffness, 1e-30)[:, None]
@@ -182,7 +183,7 @@ def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _sequential(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `_direct`, with the macros placed later eliminated: matrix = Lᵀ·D·L in placing order, L unit lower."""
+    """Returns the results of `_direct` with later macros eliminated: matrix = Lᵀ·D·L in placing order, L unit lower."""
     if not len(matrix):
         return np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0)
     factor = np.linalg.cholesky(matrix[::-1, ::-1])

@@ -1,14 +1,14 @@
-"""The baseline of the advantages: the rewards predicted before each step from what the episode has been like so far.
+"""The baseline of the advantages: a prediction of the reward before each step, from the episode so far.
 
-One reward per episode is too little for a value head that learns by gradient steps, which sees each episode once: on
-every design that was tried it explained nothing. What tells episodes of one policy apart is how each macro's cell
-compared with the other cells when it was chosen. So the features are sums of that over the macros placed so far
-(`history_features`). They depend on what happened before the step only, so a baseline made of them leaves the policy's
+One reward per episode is too little for a value head trained by gradient steps, which sees each episode once: it
+explained nothing on every design tried. The episodes of one policy differ in how each macro's cell compared with the
+other cells when it was chosen. The features are therefore sums of these comparisons over the macros placed so far
+(`history_features`). They depend only on the past of the step, so a baseline computed from them leaves the policy's
 gradient unbiased.
 
 `predicted` is a ridge regression of the rewards on these features in closed form, which uses every episode fully, for
-each design and eighth of an episode. Features and rewards are taken about their means over the iteration's episodes at
-the same step, so neither the step nor the policy's progress has to be explained. Older iterations count less and less.
+each design and eighth of an episode. Features and rewards are relative to their means over the iteration's episodes at
+the same step, so neither the step nor the policy's progress has to be explained. The weight of older iterations decays.
 
 Axis legend: B episodes, T steps (of the longest design), G designs, S segments of an episode, K numbers of a placed
 macro, H features.
@@ -32,34 +32,34 @@ from placement.policy.features import AT_CELL, GLOBALS, cell_features, energy_te
 from placement.policy.inputs import GraphInputs
 
 RECENT = 8
-"""Macros that the second of the sums looks back over."""
+"""Number of macros in the second sum, which covers the most recent ones only."""
 _WAVES = 3
 """Cosines per axis of a macro's position."""
 _PLACED = AT_CELL + 2 + 2 * _WAVES
-"""K."""
+"""K, the number of values of a placed macro."""
 FEATURES = 2 * _PLACED + GLOBALS
-"""H."""
+"""H, the number of features."""
 SEGMENTS = 8
-"""S: an episode is split into so many segments of equal length, each with weights of its own."""
+"""S: an episode is divided into this many segments of equal length, each with its own weights."""
 _MEMORY = 0.8
-"""Weight of an iteration's episodes one iteration later."""
+"""Factor by which the weight of an iteration's episodes decays per iteration."""
 _RIDGE = 300.0
 """Strength of the ridge, in steps of episodes."""
 _LIMIT = 2.0
-"""Predictions differ from the mean by so many deviations at most: early weights may be wild."""
+"""Maximum difference of predictions from the mean, in deviations, because early weights may be extreme."""
 _LEAST_DEVIATION = 1e-4
-"""Features that vary less are left out: sums in float32 vary so much by themselves."""
+"""Deviation up to which features are left out: float32 sums vary this much by rounding alone."""
 _PRIOR_EPISODES = 4.0
-"""Episodes that the running mean of a design's rewards counts for beside the iteration's own."""
+"""Weight of the running mean of a design's rewards, in episodes, compared with the iteration's own."""
 
 
 class Regression(NamedTuple):
     """Sums over the steps of all episodes so far; part of the learner's state.
 
     Attributes:
-        gram: float32 [G, S, H, H], of products of features.
-        moment: float32 [G, S, H], of features times reward.
-        steps: float32 [G, S], how many.
+        gram: float32 [G, S, H, H], sums of products of features.
+        moment: float32 [G, S, H], sums of features times reward.
+        steps: float32 [G, S], number of steps.
     """
 
     gram: np.ndarray
@@ -68,7 +68,7 @@ class Regression(NamedTuple):
 
 
 def no_episodes(designs: int, features: int = FEATURES) -> Regression:
-    """Before any episode, with G = `designs` and H = `features`."""
+    """Returns the state before any episode, with G = `designs` and H = `features`."""
     return Regression(
         np.zeros((designs, SEGMENTS, features, features), np.float32),
         np.zeros((designs, SEGMENTS, features), np.float32),
@@ -85,16 +85,16 @@ def predicted(
     macros: np.ndarray,
     unit: np.ndarray,
 ) -> tuple[np.ndarray, Regression]:
-    """The rewards predicted before each step, from earlier iterations' weights; and the state with these episodes.
+    """Predicts the rewards before each step with earlier iterations' weights, and adds these episodes to the state.
 
     Args:
-        state: of the iterations before; where it is of a single design, all designs share its weights.
+        state: of the previous iterations; if it has a single design, all designs share its weights.
         features: float32 [B, T, H].
-        rewards: float32 [B], of the whole episodes, less the running mean of their design, over its deviation.
+        rewards: float32 [B], of the whole episodes, minus the running mean of their design, over its deviation.
         batch: the episodes.
-        macros: int, of each design that `batch` is of.
-        unit: float [G], the deviation of each design's rewards, over that of the iteration before. What was learned
-            before is converted to the new unit; and the wider rewards were, the less it counts.
+        macros: int [designs], number of macros of each design in `batch`.
+        unit: float [G], the deviation of each design's rewards, over that of the previous iteration. The state is
+            converted to the new unit. The larger the earlier deviation, the less the state counts.
 
     Returns:
         (float32 [B, T], 0 past the lengths; the new state).
@@ -124,7 +124,7 @@ def predicted(
 
 
 def _aged(state: Regression, unit: np.ndarray) -> Regression:
-    """The state one iteration later, for rewards in units `unit` (float32 [G]) times as large."""
+    """Returns the state one iteration later, for rewards in units `unit` (float32 [G]) times as large."""
     kept = _MEMORY * np.minimum(unit, 1) ** 2
     gram, moment, count = state
     return Regression(gram * kept[:, None, None, None], moment * (kept / unit)[:, None, None], count * kept[:, None])
@@ -133,7 +133,7 @@ def _aged(state: Regression, unit: np.ndarray) -> Regression:
 def _centred(
     features: np.ndarray, rewards: np.ndarray, inside: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features [B, T, H] and rewards [B, T] about their means at the same step, 0 outside; and the rewards' [T]."""
+    """Features [B, T, H] and rewards [B, T] minus their means at each step, 0 outside; and the rewards' means [T]."""
     alive = np.maximum(inside.sum(axis=0), 1).astype(np.float32)
     counted = inside[:, :, None].astype(np.float32)
     about = (features - (features * counted).sum(axis=0) / alive[:, None]) * counted
@@ -143,7 +143,7 @@ def _centred(
 
 
 def _weights(gram: np.ndarray, moment: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """float32 [S, H]: the ridge regression on features of deviation 1; 0 before any episode."""
+    """Returns the ridge regression's weights on features of deviation 1, float32 [S, H]; 0 before any episode."""
     deviation = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) / np.maximum(count, 1)[:, None])
     scale = np.where(deviation > _LEAST_DEVIATION, 1 / np.maximum(deviation, _LEAST_DEVIATION), 0).astype(np.float64)
     matrix = gram * scale[:, :, None] * scale[:, None] + _RIDGE * np.eye(scale.shape[1])
@@ -159,16 +159,16 @@ def history_features(
     actions: jax.Array,
     lengths: jax.Array,
 ) -> jax.Array:
-    """float32 [B, T, H]: sums over all macros placed before the step, over the last `RECENT`, and the state's globals.
+    """Returns sums over all placed macros and over the last `RECENT`, and the state's globals, float32 [B, T, H].
 
     Args:
         config: the policy's settings.
         inputs: the designs' constants.
         wire_shares: float32 [G, T], see `wire_shares`.
-        observation: axis B · T before those of one observation.
+        observation: with axis B · T before those of a single observation.
         energy: float32 [B · T, 2], see `placement.policy.features.spring_energy`.
         actions: int32 [B, T], any legal number past an episode's length.
-        lengths: int32 [B].
+        lengths: int32 [B], steps of each episode.
     """
     episodes, steps = actions.shape
     by_episode = jax.tree.map(lambda array: array.reshape(episodes, steps, *array.shape[1:]), observation)
@@ -193,12 +193,12 @@ def history_features(
 
 
 def _episodes_at_once() -> int | None:
-    """Episodes whose maps are processed together: an accelerator is slow on small batches. None: one by one."""
+    """Number of episodes whose maps are processed at once: small batches are slow on accelerators. None: one by one."""
     return None if jax.default_backend() == "cpu" else 16
 
 
 def _waves(seen: Observation, length: jax.Array) -> jax.Array:
-    """float32 [T, 2 · waves]: each macro's position in one episode, from its last observation."""
+    """Returns cosines of each macro's position in one episode, from its last observation, float32 [T, 2 · waves]."""
     last = jnp.maximum(length - 1, 0)
     place = jnp.stack([jnp.asarray(seen.x)[last], jnp.asarray(seen.y)[last]], axis=1)
     angle = jnp.pi * place[:, :, None] * jnp.arange(1, _WAVES + 1, dtype=jnp.float32)
@@ -206,9 +206,9 @@ def _waves(seen: Observation, length: jax.Array) -> jax.Array:
 
 
 def wire_shares(designs: Sequence[Design], steps: int) -> np.ndarray:
-    """float32 [G, T]: summed weight of each macro's nets over that of all nets, in placing order.
+    """Returns the summed weight of each macro's nets over that of all nets, float32 [G, T], in placing order.
 
-    The wire mask at a cell, times this, is the wirelength cost that placing the macro there adds.
+    The wire mask at a cell times this share is the wirelength cost that placing the macro there adds.
     """
     result = np.zeros((len(designs), steps), np.float32)
     for index, design in enumerate(designs):

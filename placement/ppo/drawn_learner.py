@@ -1,10 +1,11 @@
-"""The learner where each design is drawn from a distribution and seen once: its episodes are compared with each other.
+"""The learner for designs that are drawn from a distribution and seen once: a design's episodes are compared.
 
-What a `Learner` keeps for each design would come too late here. So a reward counts by its difference to the mean of its
-design's episodes in the iteration (the group's mean: Shao et al. 2024, "DeepSeekMath", section 4.1), in units of one
-running deviation; and the baseline's weights, which are of how cells compare with others, are shared by all designs.
+The statistics that a `Learner` keeps for each design would come too late here. A reward is therefore taken relative to
+the mean of its design's episodes in the iteration (the group's mean: Shao et al. 2024, "DeepSeekMath", section 4.1), in
+units of a single running deviation. All designs share the baseline's weights, which describe how cells compare with
+others.
 
-Episodes name their design by its number in the distribution, from which it is made again where it is no longer known.
+An episode's `design` is its number in the distribution; the design is generated again if it is no longer in memory.
 
 Axis legend: B episodes, T steps (of the largest design that can be drawn), G designs of an iteration.
 """
@@ -27,7 +28,7 @@ from placement.ppo.learner import Hosts, Learner, Prepared, joined, put, replica
 
 
 class DrawnLearner(Learner):
-    """A `Learner`, the only learner host, of episodes whose `design` is a number of `designs`."""
+    """A `Learner`, as the only learner host, for episodes whose `design` is a number in `designs`."""
 
     def __init__(
         self,
@@ -61,14 +62,14 @@ class DrawnLearner(Learner):
         buffer.design[:] = batch.design[:, None]
         designs = [self._drawn[number] for number in numbers]
         usual = math.ceil(len(episodes) / EPISODES_PER_DESIGN)
-        count = math.ceil(len(designs) / usual) * usual  # more only where actors' episodes mix
+        count = math.ceil(len(designs) / usual) * usual  # more only if episodes of several actors mix
         bounds = self._drawn.distribution.bounds
         inputs = stack_drawn(designs, bounds, count=count, electrostatic=self._electrostatic)
         flat = put(jax.tree.map(joined, buffer), replicated(self._mesh))
         return Prepared(batch, flat, self._constants_of(designs, inputs))
 
     def _credited(self, batch: Episode) -> Episode:
-        """Rewards less the mean of their design's episodes that placed every macro, all as if of one design."""
+        """Subtracts the mean of their design's complete episodes from the rewards; `design` becomes 0 everywhere."""
         reward, placed = batch.reward.copy(), ~batch.dead_end
         for which in np.unique(batch.design):
             mine = batch.design == which
@@ -85,5 +86,5 @@ class DrawnLearner(Learner):
 
 
 def _numbers(episodes: list[Episode]) -> list[int]:
-    """The designs of the episodes, each once, in rising order."""
+    """Returns the designs of the episodes, each once, in ascending order."""
     return sorted({int(episode.design) for episode in episodes})

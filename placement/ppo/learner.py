@@ -1,10 +1,10 @@
-"""The learner: whole episodes in, better parameters out, on the devices of one host or of several that act as one.
+"""The learner: computes better parameters from whole episodes, on the devices of one host or of several hosts together.
 
-The algorithm is in `placement.ppo.ppo`. Parallelism is over data, on a mesh with one axis: parameters are on every
-device, batches are split. Each learner host reads episodes of its own, and all learn from all of them: episodes travel
-as actions (about 2 kB each), and before an iteration the hosts exchange theirs, so every host holds the same batch. The
-gradient step is jitted over the mesh of all hosts' devices: each device computes a share, and the gradients are
-averaged. Parameters are the same everywhere; one host publishes and saves.
+The algorithm is in `placement.ppo.ppo`. Parallelism is over data, on a mesh with one axis: parameters are replicated on
+every device, batches are split. Each learner host reads its own episodes, and all hosts learn from all of them:
+episodes are sent as actions (about 2 kB each), and before an iteration the hosts exchange them, so every host has the
+same batch. The gradient step is jitted over the mesh of all hosts' devices: each device computes the gradient of its
+part, and the gradients are averaged. Parameters are the same everywhere; one host publishes and saves them.
 
 Axis legend: H hosts, B episodes (of all hosts; of one in `Hosts`), T steps (of the longest design), S = B · T samples
 with padding.
@@ -39,35 +39,35 @@ from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Sam
 # --- Devices and hosts -----------------------------------------------------------------------------------------------
 
 MEET_SECONDS = 3600.0
-"""Deadline, s, for hosts that wait for each other at an exchange: one may be evaluating or waiting for episodes."""
+"""Deadline, in s, of hosts that wait at an exchange: another may be evaluating or waiting for episodes."""
 DATA = "data"
-"""The mesh's only axis."""
+"""Name of the mesh's only axis."""
 
 
 def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """A mesh over `devices`; when None, over all of the default backend's, those of other learner hosts included."""
+    """Returns a mesh over `devices`; None: all of the default backend's, including those of other learner hosts."""
     return Mesh(np.array(jax.devices() if devices is None else devices), (DATA,))
 
 
 def single_device_mesh() -> Mesh:
-    """A mesh of the default backend's first device."""
+    """Returns a mesh of the default backend's first device."""
     return make_mesh(jax.local_devices()[:1])
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
-    """The whole array on every device."""
+    """Returns the sharding that puts the whole array on every device."""
     return NamedSharding(mesh, PartitionSpec())
 
 
 def split_over(mesh: Mesh, axis: int) -> NamedSharding:
-    """Split along `axis`, the other axes whole."""
+    """Returns the sharding that splits along `axis` and keeps the other axes whole."""
     return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
 
 
 def put(tree: Any, sharding: NamedSharding) -> Any:
-    """A pytree of host arrays on the devices, also where some of them belong to other processes.
+    """Puts a pytree of host arrays on the devices, even if some of them belong to other processes.
 
-    Every process must give the same values.
+    Every process must pass the same values.
     """
     if sharding.is_fully_addressable:
         return jax.device_put(tree, sharding)
@@ -82,7 +82,7 @@ def _put_leaf(leaf: Any, sharding: NamedSharding) -> jax.Array:
 
 
 def check_divisible(minibatch_size: int, mesh: Mesh) -> None:
-    """Raises ConfigError unless every device gets as many samples of a minibatch."""
+    """Raises ConfigError if a minibatch cannot be divided evenly among the devices."""
     if minibatch_size % mesh.size:
         below, above = minibatch_size // mesh.size * mesh.size, -(-minibatch_size // mesh.size) * mesh.size
         choices = f"{above}" if not below else f"{below} or {above}"
@@ -93,40 +93,41 @@ def check_divisible(minibatch_size: int, mesh: Mesh) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Hosts:
-    """The learner hosts, as one of them sees them.
+    """The learner hosts, from the view of one of them.
 
     Attributes:
-        index: which one this is, from 0; host 0 publishes, evaluates and saves.
-        count: H.
+        index: this host's number, from 0; host 0 publishes, evaluates and saves.
+        count: H, number of hosts.
     """
 
     index: int = 0
     count: int = 1
 
     def exchange(self, episodes: list[Episode]) -> list[Episode]:
-        """All hosts' episodes, host by host; every host must call this with as many. Waits for all of them.
+        """Returns all hosts' episodes, host by host. Every host must pass the same number; waits for all of them.
 
         Raises:
-            JaxRuntimeError: another host is gone, or did not come in time.
+            JaxRuntimeError: another host is gone or did not arrive in time.
         """
         if self.count == 1:
             return episodes
-        from orbax.checkpoint import multihost  # slow to import, and only needed here
+        from orbax.checkpoint import multihost  # a slow import, needed only by several hosts
 
-        # What JAX's exchange itself waits is not for us to set.
+        # The timeout of JAX's own exchange cannot be set.
         multihost.get_barrier_sync_fn()(key="exchange", timeout_ms=int(1000 * MEET_SECONDS))
         mine = Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
-        # One array, as several at once may overtake each other; bytes, as JAX would cut 64-bit numbers down to 32.
+        # A single array, because several exchanged at once may overtake each other. Bytes, because JAX would truncate
+        # 64-bit numbers to 32 bits.
         packed = np.concatenate([np.ascontiguousarray(field).reshape(-1).view(np.uint8) for field in mine])
         everyone = np.asarray(multihost_utils.process_allgather(packed))  # [H, bytes]
         ends = np.cumsum([field.nbytes for field in mine])[:-1]
         parts = zip(np.split(everyone, ends, axis=1), mine, strict=True)
         flat = ((np.ascontiguousarray(part).reshape(-1).view(field.dtype), field) for part, field in parts)
-        batch = Episode(*(values.reshape(-1, *field.shape[1:]) for values, field in flat))  # an axis of H · B
+        batch = Episode(*(values.reshape(-1, *field.shape[1:]) for values, field in flat))  # axis H · B
         return [Episode(*(field[index] for field in batch)) for index in range(len(batch.actions))]
 
     def first(self, value: float) -> float:
-        """Host 0's value, on every host; all must call this. Raises JaxRuntimeError if another host is gone."""
+        """Returns host 0's value on every host; all must call this. Raises JaxRuntimeError if another host is gone."""
         if self.count == 1:
             return value
         sent = np.frombuffer(np.float64(value).tobytes(), np.uint8)
@@ -134,17 +135,17 @@ class Hosts:
 
 
 def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120.0, bind: str = "127.0.0.1") -> Hosts:
-    """Makes this process one of `count` learner hosts; call it before JAX computes anything.
+    """Makes this process one of `count` learner hosts; must be called before JAX computes anything.
 
     Args:
-        coordinator: host:port on which host 0 waits for the others.
-        index: which one this is, from 0.
-        count: how many there are.
-        timeout: seconds that the hosts wait for each other.
-        bind: this host's address, at which the others reach it when hosts compute on CPUs.
+        coordinator: host:port at which host 0 waits for the others.
+        index: this host's number, from 0.
+        count: number of hosts.
+        timeout: time in s that the hosts wait for each other.
+        bind: this host's address, at which the others connect to it if hosts compute on CPUs.
 
     Raises:
-        RuntimeError: the others did not come in time, or JAX has already been used.
+        RuntimeError: the other hosts did not arrive in time, or JAX has already been used.
     """
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     _listen_at(bind)
@@ -153,14 +154,14 @@ def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120
         num_processes=count,
         process_id=index,
         initialization_timeout=int(timeout),
-        # Listens where the others look for it, and nowhere else.
+        # Listens only at the address that the other hosts connect to.
         coordinator_bind_address=coordinator if index == 0 else None,
     )
     return Hosts(index, count)
 
 
 def _listen_at(address: str) -> None:
-    """Has the CPUs' collectives listen at `address`; JAX has no setting for that, and takes the machine's name's."""
+    """Makes the CPUs' collectives listen at `address`; JAX has no setting for it and resolves the machine's name."""
     from jax._src import xla_bridge
 
     library = xla_bridge.xla_client._xla
@@ -173,14 +174,14 @@ def _listen_at(address: str) -> None:
 
 
 class LearnerState(NamedTuple):
-    """All that an exact resume needs.
+    """The complete state for an exact resume.
 
     Attributes:
         trained: parameters, optimiser, counts of gradient steps.
-        version: int32 [], iterations learned.
-        key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
-        reward_statistics: of each design.
-        baseline: what the rewards are regressed from.
+        version: int32 [], number of completed iterations.
+        key: uint32 [2], root of the shuffling, never changed; each iteration's order is drawn from (key, version).
+        reward_statistics: statistics of each design's rewards.
+        baseline: state of the rewards' regression.
     """
 
     trained: Trained
@@ -191,12 +192,12 @@ class LearnerState(NamedTuple):
 
 
 class DesignConstants(NamedTuple):
-    """What the learner knows of G designs.
+    """The learner's constants of G designs.
 
     Attributes:
-        inputs: the network's, on every device.
+        inputs: the network's inputs, on every device.
         wire_shares: float32 [G, T], see `placement.ppo.baseline.wire_shares`.
-        macros: int [G], macros to place.
+        macros: int [G], number of macros to place.
     """
 
     inputs: GraphInputs
@@ -208,9 +209,9 @@ class Prepared(NamedTuple):
     """The part of an iteration's input that does not depend on the learner's state.
 
     Attributes:
-        batch: the episodes stacked: axis B before each field's own; `design` indexes `designs`.
-        observation: on every device, axis S before those of one observation.
-        designs: of the episodes.
+        batch: the episodes stacked, with axis B before each field's own; `design` indexes `designs`.
+        observation: on every device, with axis S before those of a single observation.
+        designs: constants of the episodes' designs.
     """
 
     batch: Episode
@@ -219,11 +220,11 @@ class Prepared(NamedTuple):
 
 
 class Learner:
-    """Proximal policy optimisation on whole episodes, data parallel over a mesh of devices.
+    """Proximal policy optimisation on whole episodes, data-parallel over a mesh of devices.
 
     Attributes:
         state: a pytree; may be replaced by one of the same structure (NumPy or JAX arrays) to resume.
-        trace_count: how often the gradient step was traced, that is compiled anew.
+        trace_count: number of times that the gradient step was traced, that is, compiled anew.
     """
 
     state: LearnerState
@@ -239,16 +240,16 @@ class Learner:
         mesh: Mesh | None = None,
         hosts: Hosts | None = None,
     ) -> None:
-        """Fresh parameters of `seed`.
+        """Draws fresh parameters from `seed`.
 
         Args:
             policy_config: sizes of the network.
             ppo_config: the algorithm's settings.
-            env_config: how episodes were played, to play them again.
+            env_config: settings with which the episodes were played, to replay them.
             designs: in the order that the episodes' `design` indexes.
-            seed: of the parameters (as `Agent.init(seed)`) and of the shuffling.
-            mesh: devices; the first one when None.
-            hosts: the learner hosts that this is one of, whose devices are all in `mesh`; None = the only one.
+            seed: seed of the parameters (as in `Agent.init(seed)`) and of the shuffling.
+            mesh: the devices; None: the first one.
+            hosts: the learner hosts, including this one, whose devices are all in `mesh`; None: this is the only one.
 
         Raises:
             ConfigError: the minibatch cannot be split evenly over the devices.
@@ -282,31 +283,31 @@ class Learner:
         )
 
     def parameters(self) -> Params:
-        """A copy of the parameters as NumPy arrays, for publishing."""
+        """Returns a copy of the parameters as NumPy arrays, for publishing."""
         return jax.tree.map(lambda leaf: np.array(leaf), self.state.trained.params)
 
     def begin_with(self, params: Params) -> None:
-        """Takes parameters learned elsewhere; the optimiser, the counts and the reward statistics stay as they are."""
+        """Replaces the parameters by others; the optimiser, the counts and the reward statistics remain as they are."""
         trained = self.state.trained._replace(params=params)
         self.state = self.state._replace(trained=put(trained, replicated(self._mesh)))
 
-    # --- Preparing: the part that an input pipeline does while the learner learns ------------------------------------
+    # --- Preparing: the part that an input pipeline runs while the learner learns ------------------------------------
 
     @property
     def alone(self) -> bool:
-        """Whether this is the only learner host. Then `render` and `load` may run in another thread than `learn`."""
+        """Whether this is the only learner host. If so, `render` and `load` may run in another thread than `learn`."""
         return self._hosts.count == 1
 
     def prepare(self, episodes: list[Episode]) -> Prepared:
-        """Plays episodes again and puts their observations on the devices. They stay there until the next call.
+        """Replays episodes and puts their observations on the devices, where they remain until the next call.
 
         Args:
-            episodes: this host's, at least one; any number, the same on every host. Another number than before may
-                compile anew.
+            episodes: this host's, at least one; any number, the same on every host. A different number than before may
+                be compiled anew.
 
         Raises:
-            ValueError: no episode, or one of an unknown design or another number of steps.
-            IllegalAction: an action may not be taken in its episode.
+            ValueError: there is no episode, or one has an unknown design or a wrong number of steps.
+            IllegalAction: an action is illegal in its episode.
         """
         self._check(episodes)
         episodes = self._hosts.exchange(episodes)
@@ -316,11 +317,11 @@ class Learner:
         return self.load(episodes, self._buffer)
 
     def buffer(self, episodes: int) -> Observation:
-        """Host arrays for the observations of so many episodes, [B, T, …]."""
+        """Returns host arrays for the observations of this number of episodes, [B, T, …]."""
         return self._renderer.arrays(episodes, self._steps, compact_maps=self._network.compact_maps)
 
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
-        """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
+        """Replays episodes into the buffer's rows from `at`; raises like `prepare`."""
         self._check(episodes)
         batch = stack_episodes(episodes)
         rows = Observation(*(array[at : at + len(episodes)] for array in buffer))
@@ -332,11 +333,11 @@ class Learner:
         return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)), self._constants)
 
     def episodes(self, prepared: Prepared) -> list[Episode]:
-        """All hosts' episodes that were prepared, in the same order on every host."""
+        """Returns all hosts' prepared episodes, in the same order on every host."""
         return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
 
     def _constants_of(self, designs: Sequence[Design], inputs: GraphInputs) -> DesignConstants:
-        """Of designs whose inputs, on the host or the default device, are given."""
+        """Returns the constants of designs whose inputs are on the host or the default device."""
         shares = np.zeros((len(inputs.macros), self._steps), np.float32)
         shares[: len(designs)] = wire_shares(designs, self._steps)
         return DesignConstants(put(inputs, replicated(self._mesh)), shares, np.asarray(inputs.macros))
@@ -355,22 +356,22 @@ class Learner:
     # --- Learning ----------------------------------------------------------------------------------------------------
 
     def update(self, episodes: list[Episode], *, iteration: int) -> dict[str, float]:
-        """`prepare` and `learn`."""
+        """Runs `prepare` and `learn`."""
         return self.learn(self.prepare(episodes), iteration=iteration)
 
     def learn(self, prepared: Prepared, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
-        """One iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
+        """Runs one iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
 
         Args:
-            prepared: of this learner.
-            iteration: from 0, sets learning rate and entropy bonus.
-            elapsed: share of the run's time that has passed, in [0, 1]; the rates follow it where it is ahead of the
+            prepared: result of this learner's `prepare` or `load`.
+            iteration: number of the iteration, from 0; sets learning rate and entropy bonus.
+            elapsed: elapsed fraction of the run's time, in [0, 1]; the rates follow it if it is ahead of the
                 iterations.
 
         Returns:
-            Metrics, means over the gradient steps: policy_loss, entropy, approx_kl, clip_fraction, gradient_norm;
-            explained_variance of the rewards, by the baseline; learning_rate; entropy_coefficient;
-            gradient_steps and skipped_steps of this iteration, samples of an epoch.
+            Metrics: means over the gradient steps of policy_loss, entropy, approx_kl, clip_fraction, gradient_norm;
+                explained_variance of the rewards by the baseline; learning_rate; entropy_coefficient; gradient_steps
+                and skipped_steps of this iteration; samples of an epoch.
         """
         config, batch = self._config, prepared.batch
         inputs, credited = prepared.designs.inputs, self._credited(batch)
@@ -396,7 +397,7 @@ class Learner:
             for minibatch in self._minibatches(order, len(batch.length)):
                 trained, step_metrics = self._step(trained, inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
-        # Waits for the devices: the rendered observations may be overwritten from here on.
+        # This waits for the devices; from here on, the rendered observations may be overwritten.
         averages = _averages(jax.device_get(metrics))
         version = self.state.version + np.int32(1)
         self.state = LearnerState(trained, version, self.state.key, statistics, baseline)
@@ -408,13 +409,13 @@ class Learner:
         }
 
     def _credited(self, batch: Episode) -> Episode:
-        """The episodes with the rewards, and the designs, whose running statistics they are compared with."""
+        """Returns the episodes with the rewards and designs to use for the running statistics."""
         return batch
 
     def _baseline(
         self, prepared: Prepared, energy: jax.Array, rewards: np.ndarray, statistics: ppo.RewardStatistics
     ) -> tuple[np.ndarray, Regression]:
-        """The baseline's predictions before each step, float32 [B, T]; and the baseline with these episodes learned."""
+        """The baseline's predictions before each step, float32 [B, T], and its state updated with these episodes."""
         batch = prepared.batch
         actions, lengths = np.maximum(batch.actions, 0), put(batch.length, replicated(self._mesh))
         inputs, shares, macros = prepared.designs
@@ -423,7 +424,7 @@ class Learner:
         return predicted(self.state.baseline, np.asarray(features), rewards, batch, macros=macros, unit=unit)
 
     def _data(self, prepared: Prepared, energy: jax.Array, goals: Targets) -> IterationData:
-        """The samples that minibatches are drawn from, on every device."""
+        """Returns the samples from which minibatches are drawn, on every device."""
         batch = prepared.batch
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         ones, weights = np.ones_like(goals.advantages), np.zeros_like(goals.advantages)
@@ -434,14 +435,14 @@ class Learner:
     def _with_proximal(
         self, trained: Trained, inputs: GraphInputs, data: IterationData, batch: Episode, used: np.ndarray
     ) -> IterationData:
-        """The data with the present policy's ratios for those samples of `used` (int32) that an older policy drew."""
+        """Adds the present policy's ratios for the samples in `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
         for minibatch in self._minibatches(stale, len(batch.length), whole=True):
             data = self._proximal(trained.params, inputs, data, minibatch)
         return data
 
     def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:
-        """The samples `order` (int32 [samples]) of so many episodes, split."""
+        """Splits the samples `order` (int32 [samples]) of this number of episodes into minibatches."""
         size, most = self._config.minibatch_size, episodes * self._steps
         found = ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
         return put(found, split_over(self._mesh, 1))
@@ -452,24 +453,24 @@ class Learner:
 
 
 def joined(array: np.ndarray) -> np.ndarray:
-    """[B, T, …] → [S, …], without a copy."""
+    """Joins the leading axes without a copy: [B, T, …] → [S, …]."""
     return array.reshape(-1, *array.shape[2:])
 
 
 def _energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """float32 [S, 2], the springs' energy at each step; observation with axis S, lengths int32 [B]."""
+    """The springs' energy at each step, float32 [S, 2]; the observation has axis S, lengths are int32 [B]."""
     steps = len(observation.step) // len(lengths)
     episodes = jax.tree.map(lambda array: array.reshape(-1, steps, *array.shape[1:]), observation)
     return episode_energies(inputs, episodes, lengths).reshape(-1, 2)
 
 
 def _linear_decay(final: float, progress: float) -> float:
-    """From 1 at the start linearly to `final`."""
+    """Returns the factor at `progress`, linear from 1 at 0 to `final` at 1."""
     return 1 + (final - 1) * progress
 
 
 def _averages(metrics: list[StepMetrics]) -> dict[str, float]:
-    """Means over the gradient steps that were not skipped, and counts."""
+    """Returns the means over the gradient steps that were not skipped, and the counts."""
     good = [one for one in metrics if not one.skipped]
     result = {"gradient_steps": float(len(good)), "skipped_steps": float(len(metrics) - len(good))}
     for name in ("policy_loss", "entropy", "approx_kl", "clip_fraction"):

@@ -1,17 +1,17 @@
 """Proximal policy optimisation (Schulman et al. 2017) on whole episodes: advantages, loss, minibatches, update.
 
-An iteration learns from a batch of episodes that an older or the present policy drew:
+An iteration learns from a batch of episodes that the present or an older policy drew:
 
 1. `targets`: generalised advantages of rewards made comparable between designs, normalised per design (NumPy, host).
-   The baseline is `placement.ppo.baseline`'s.
-2. `with_proximal`: where an older policy drew the samples, the present policy's log-probabilities.
-3. `split_minibatches`: shuffled steps of the episodes, cut into minibatches and these into chunks.
+   The baseline is that of `placement.ppo.baseline`.
+2. `with_proximal`: the present policy's log-probabilities of samples that an older policy drew.
+3. `split_minibatches`: shuffled steps of the episodes, divided into minibatches and these into chunks.
 4. `gradient_step`: gather, `ppo_terms` forward and backward, clip, Adam, and a guard against NaN.
 
 `placement.ppo.learner.Learner` calls these in this order.
 
-Axis legend: B episodes, T steps (padded), G designs, S = B · T samples of the iteration, Q chunks of a minibatch,
-C samples of a chunk, A actions (grid cells).
+Axis legend: B episodes, T steps (padded), G designs, S = B · T samples of the iteration, Q chunks of a minibatch, C
+samples of a chunk, A actions (grid cells).
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from placement.policy.inputs import Array, GraphInputs
 # --- Advantages ------------------------------------------------------------------------------------------------------
 
 _MEAN_MEMORY, _DEVIATION_MEMORY = 48, 192
-"""Episodes of a design that the running mean and deviation look back over. They must not lag: in a few iterations the
-rewards rise by a deviation, and the deviation itself shrinks to a half."""
+"""Numbers of a design's episodes that the running mean and deviation average over. Longer averages would lag: in a few
+iterations the rewards rise by a deviation, and the deviation itself halves.
+"""
 _LEAST_DEVIATION = 1e-4
-"""Costs that differ by less than this are equal for every purpose."""
+"""Minimum deviation: smaller differences in cost are irrelevant."""
 REWARD_LIMIT = 5.0
-"""Normalised rewards are clipped to ± this, so that a dead end does not outweigh all other episodes."""
+"""Normalised rewards are clipped to ± this limit, so that a dead end does not outweigh all other episodes."""
 
 
 class RewardStatistics(NamedTuple):
     """Running statistics of each design's episode rewards; part of the learner's state.
 
     Attributes:
-        mean: float32 [G], of the newest episodes.
-        deviation: float32 [G], of the rewards about the mean of their own iteration.
-        iterations: int32 [G], iterations that brought episodes of the design.
+        mean: float32 [G], mean reward of the most recent episodes.
+        deviation: float32 [G], deviation of the rewards from the mean of their own iteration.
+        iterations: int32 [G], number of iterations with episodes of the design.
     """
 
     mean: np.ndarray
@@ -56,11 +57,11 @@ class RewardStatistics(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What an iteration's samples teach.
+    """The learning targets of an iteration's samples.
 
     Attributes:
         advantages: float32 [B, T], for the policy; 0 past the episodes' lengths.
-        explained_variance: of what is paid from each step to the end, by the baseline.
+        explained_variance: fraction of the variance of the return from each step that the baseline explains.
     """
 
     advantages: np.ndarray
@@ -68,15 +69,15 @@ class Targets(NamedTuple):
 
 
 def initial_statistics(designs: int) -> RewardStatistics:
-    """Statistics before any episode."""
+    """Returns the statistics before any episode."""
     return RewardStatistics(np.zeros(designs, np.float32), np.ones(designs, np.float32), np.zeros(designs, np.int32))
 
 
 def updated_statistics(statistics: RewardStatistics, batch: Episode) -> RewardStatistics:
-    """The statistics with one iteration's episodes added. Dead ends do not count: their penalty is no cost.
+    """Adds one iteration's episodes to the statistics. Dead ends are excluded because their penalty is no cost.
 
-    The deviation is that within an iteration: the rewards' rise from iteration to iteration, as the policy improves, is
-    not part of it. A single episode counts with its distance to the mean so far.
+    The deviation is that within an iteration: it excludes the rise of the rewards from iteration to iteration as the
+    policy improves. A single episode contributes its distance from the mean so far.
     """
     mean, deviation, iterations = (array.copy() for array in statistics)
     design, placed = batch.design, ~batch.dead_end
@@ -94,7 +95,7 @@ def updated_statistics(statistics: RewardStatistics, batch: Episode) -> RewardSt
 
 
 def normalised_rewards(statistics: RewardStatistics, batch: Episode) -> np.ndarray:
-    """float32 [B]: (reward - mean) / deviation of the episode's design, clipped to ± `REWARD_LIMIT`."""
+    """Returns (reward - mean) / deviation of the episode's design, clipped to ± `REWARD_LIMIT`, float32 [B]."""
     scaled = (batch.reward - statistics.mean[batch.design]) / statistics.deviation[batch.design]
     return np.clip(scaled, -REWARD_LIMIT, REWARD_LIMIT).astype(np.float32)
 
@@ -106,7 +107,7 @@ def generalised_advantages(rewards: np.ndarray, values: np.ndarray, lengths: np.
         rewards: float32 [B, T], paid after each step.
         values: float32 [B, T], predicted before each step.
         lengths: int [B], steps of each episode, after which nothing more is paid.
-        decay: λ; 1 gives the Monte-Carlo return less the prediction.
+        decay: λ; 1 gives the Monte Carlo return minus the prediction.
 
     Returns:
         float32 [B, T], 0 past the episode's length.
@@ -124,7 +125,7 @@ def generalised_advantages(rewards: np.ndarray, values: np.ndarray, lengths: np.
 
 
 def normalised_per_design(advantages: np.ndarray, lengths: np.ndarray, design: np.ndarray) -> np.ndarray:
-    """float32 [B, T]: mean 0 and deviation 1 over the steps of each design's episodes; 0 past the lengths."""
+    """Scales to mean 0 and deviation 1 over the steps of each design's episodes, float32 [B, T]; 0 past the lengths."""
     inside = _inside(advantages.shape[1], lengths)
     result = np.zeros_like(advantages, np.float32)
     for which in np.unique(design):
@@ -136,17 +137,17 @@ def normalised_per_design(advantages: np.ndarray, lengths: np.ndarray, design: n
 
 
 def explained_variance(values: np.ndarray, returns: np.ndarray, lengths: np.ndarray) -> float:
-    """1 - Var(returns - values) / Var(returns) over all steps; 0 where the returns do not vary."""
+    """Returns 1 - Var(returns - values) / Var(returns) over all steps; 0 if the returns do not vary."""
     inside = _inside(values.shape[1], lengths)
     variance = returns[inside].var() if inside.any() else 0.0
     return float(1 - (returns - values)[inside].var() / variance) if variance > 1e-12 else 0.0
 
 
 def targets(batch: Episode, final: np.ndarray, values: np.ndarray, *, decay: float) -> Targets:
-    """The advantages of an iteration's episodes.
+    """Computes the advantages of an iteration's episodes.
 
     Args:
-        batch: the episodes stacked, axis B before each field's own.
+        batch: the episodes stacked, with axis B before each field's own.
         final: float32 [B], their normalised rewards.
         values: float32 [B, T], predicted before each step.
         decay: λ of the advantages.
@@ -161,7 +162,7 @@ def targets(batch: Episode, final: np.ndarray, values: np.ndarray, *, decay: flo
 
 
 def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:
-    """Bool [B, T]: the steps that lie within the episodes."""
+    """Returns whether each step is within its episode, bool [B, T]."""
     return np.arange(steps)[None] < np.asarray(lengths)[:, None]
 
 
@@ -169,10 +170,10 @@ def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:
 
 
 class Coefficients(NamedTuple):
-    """Scalars, float32.
+    """Coefficients of the loss: float32 scalars.
 
     Attributes:
-        clip: ε, how far the importance ratio may leave 1 before it stops paying.
+        clip: ε, the distance of the importance ratio from 1 beyond which it is clipped.
         entropy: weight of the entropy bonus.
     """
 
@@ -181,12 +182,13 @@ class Coefficients(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The inputs of the loss for each sample, axis C.
+    """The loss function's inputs for each sample, with axis C.
 
     Attributes:
         actions: int32.
-        log_probabilities: float32, of the actions by the policy that the iteration began with.
-        off_policy: float32, that policy's probability over that of the policy which drew the action, at most 1.
+        log_probabilities: float32, of the actions under the policy at the start of the iteration.
+        off_policy: float32, probability of the action under that policy over that under the policy which drew it, at
+            most 1.
         advantages: float32.
         weights: float32, 1, or 0 for padding.
     """
@@ -199,7 +201,7 @@ class Samples(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Scalars: the loss and its terms, each a weighted sum over the samples."""
+    """The loss and its terms: scalars, each a weighted sum over the samples."""
 
     loss: jax.Array
     policy_loss: jax.Array
@@ -213,7 +215,7 @@ def clipped_policy_loss(log_ratio: jax.Array, advantages: jax.Array, clip: jax.A
 
     Args:
         log_ratio: float32 [C], log ρ.
-        advantages: float32 [C].
+        advantages: float32 [C], A.
         clip: ε.
     """
     ratio = jnp.exp(log_ratio)
@@ -221,23 +223,23 @@ def clipped_policy_loss(log_ratio: jax.Array, advantages: jax.Array, clip: jax.A
 
 
 def categorical_entropy(log_probabilities: jax.Array) -> jax.Array:
-    """-Σ p·log p in nats: float32 [C, A] → float32 [C]; actions of probability 0 add nothing."""
+    """-Σ p·log p in nats, float32 [C], from float32 [C, A]; actions of probability 0 contribute nothing."""
     probabilities = jnp.exp(log_probabilities)
     return -jnp.sum(jnp.where(probabilities > 0, probabilities * log_probabilities, 0.0), axis=1)
 
 
 def approximate_kl(log_ratio: jax.Array) -> jax.Array:
-    """(ρ - 1) - log ρ: an unbiased, never negative estimate of KL(old, new) per sample, float32 [C]."""
+    """(ρ - 1) - log ρ: an unbiased, non-negative estimate of KL(old, new) per sample, float32 [C]."""
     return jnp.expm1(log_ratio) - log_ratio
 
 
 def ppo_terms(logits: jax.Array, samples: Samples, coefficients: Coefficients) -> Terms:
-    """The loss and its terms, summed with the samples' weights.
+    """Computes the loss and its terms, summed with the samples' weights.
 
     Args:
-        logits: float32 [C, A], large negative where illegal.
-        samples: C of them.
-        coefficients: weights of the terms.
+        logits: float32 [C, A], large negative values for illegal actions.
+        samples: C samples.
+        coefficients: ε and the weight of the entropy bonus.
     """
     log_probabilities = jax.nn.log_softmax(logits)
     chosen = jnp.take_along_axis(log_probabilities, samples.actions[:, None], axis=1)[:, 0]
@@ -253,14 +255,14 @@ def ppo_terms(logits: jax.Array, samples: Samples, coefficients: Coefficients) -
 # --- Minibatches -----------------------------------------------------------------------------------------------------
 
 CHUNK_ON_CPU = 16
-"""Samples per device that pass through the decoder at once on a CPU: few, so that activations stay in the caches."""
+"""Samples per device that the decoder processes at once on a CPU: few, so that activations remain in the caches."""
 
 
 class IterationData(NamedTuple):
     """All samples of an iteration, on the devices.
 
     Attributes:
-        observation: arrays with axis S before those of one observation.
+        observation: arrays with axis S before those of a single observation.
         samples: axis S; `weights` is replaced by the minibatch's.
         energy: float32 [S, 2], see `placement.policy.features.spring_energy`; None: each minibatch computes its own.
     """
@@ -271,10 +273,10 @@ class IterationData(NamedTuple):
 
 
 class Minibatch(NamedTuple):
-    """Which samples.
+    """The samples of a minibatch.
 
     Attributes:
-        indices: int32 [Q, C], into S.
+        indices: int32 [Q, C], indices into S.
         weights: float32 [Q, C], 1, or 0 for padding; their sum is at least 1.
     """
 
@@ -283,14 +285,14 @@ class Minibatch(NamedTuple):
 
 
 def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh, whole: bool = False) -> list[Minibatch]:
-    """Minibatches of one shape for the mesh's devices, as host arrays.
+    """Returns minibatches of one shape for the mesh's devices, as host arrays.
 
     Args:
         order: int32 [samples], shuffled indices into S.
-        most: samples that an iteration can have: no minibatch is larger.
-        size: samples of a minibatch.
-        mesh: over whose devices each chunk is split.
-        whole: fills the last minibatch up with the index `most`, past all samples, instead of leaving a remainder out.
+        most: maximum number of samples of an iteration; no minibatch is larger.
+        size: number of samples of a minibatch.
+        mesh: the devices over which each chunk is split.
+        whole: pads the last minibatch with the index `most`, past all samples, instead of leaving out a remainder.
     """
     size = min(size, math.ceil(most / mesh.size) * mesh.size)
     if whole:
@@ -313,7 +315,7 @@ def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh, wh
 
 
 def _chunks(size: int, mesh: Mesh) -> tuple[int, int]:
-    """(Q, C) of a minibatch of `size`: all at once on an accelerator, cache-sized on a CPU."""
+    """Returns (Q, C) of a minibatch of `size`: one chunk on an accelerator, chunks that fit the caches on a CPU."""
     share = size // mesh.size
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     chunks = math.ceil(share / CHUNK_ON_CPU) if on_cpu else 1
@@ -329,8 +331,8 @@ class Trained(NamedTuple):
     Attributes:
         params: the network's parameters.
         opt_state: Adam's moments and count.
-        step: int32 [], gradient steps taken.
-        skipped: int32 [], gradient steps skipped because loss or gradient was not finite.
+        step: int32 [], number of gradient steps taken.
+        skipped: int32 [], number of gradient steps skipped because loss or gradient was not finite.
     """
 
     params: Params
@@ -340,14 +342,14 @@ class Trained(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Scalars, float32: Adam's learning rate, and the global norm that gradients are clipped to."""
+    """Float32 scalars: Adam's learning rate, and the global norm to which gradients are clipped."""
 
     learning_rate: Array
     max_gradient_norm: Array
 
 
 class StepMetrics(NamedTuple):
-    """Scalars, float32: means over the minibatch, the gradient's norm before clipping, 1 where skipped."""
+    """Float32 scalars: means over the minibatch, the gradient's norm before clipping, and 1 if the step was skipped."""
 
     terms: Terms
     gradient_norm: jax.Array
@@ -355,7 +357,7 @@ class StepMetrics(NamedTuple):
 
 
 def make_optimiser() -> optax.GradientTransformation:
-    """Adam without its learning rate."""
+    """Returns Adam without its learning rate."""
     return optax.scale_by_adam(eps=1e-5)
 
 
@@ -369,12 +371,12 @@ def gradient_step(
     coefficients: Coefficients,
     rates: Rates,
 ) -> tuple[Trained, StepMetrics]:
-    """One step of Adam on one minibatch. If loss or gradient is not finite, only the counts change."""
+    """Takes one step of Adam on one minibatch. If loss or gradient is not finite, only the counts change."""
     terms, gradient = minibatch_gradient(network, trained.params, inputs, data, minibatch, coefficients)
     norm = optax.tree.norm(gradient)
     clipped = jnp.minimum(1.0, rates.max_gradient_norm / jnp.maximum(norm, 1e-12))
     finite = jnp.isfinite(norm) & jnp.isfinite(terms.loss)
-    # Zeros keep NaN out of Adam's arithmetic; their result is not used.
+    # Zeros keep NaN out of Adam's arithmetic; the result for them is not used.
     safe = jax.tree.map(lambda leaf: jnp.where(finite, leaf * clipped, 0), gradient)
     updates, opt_state = optimiser.update(safe, trained.opt_state, trained.params)
     params = jax.tree.map(lambda leaf, change: leaf - rates.learning_rate * change, trained.params, updates)
@@ -394,9 +396,9 @@ def minibatch_gradient(
     minibatch: Minibatch,
     coefficients: Coefficients,
 ) -> tuple[Terms, Params]:
-    """Mean terms over the minibatch and the gradient of the mean loss.
+    """Returns the mean terms over the minibatch and the gradient of the mean loss.
 
-    The encoder runs, forward and backward, once per minibatch; the decoder once per chunk.
+    The encoder runs, forward and backward, once per minibatch; the decoder runs once per chunk.
     """
     embeddings, through_encoder = jax.vjp(lambda params: network.embed(params, inputs), params)
 
@@ -424,19 +426,19 @@ def minibatch_gradient(
 def with_proximal(
     network: Network, params: Params, inputs: GraphInputs, data: IterationData, minibatch: Minibatch
 ) -> IterationData:
-    """The data whose samples in the minibatch have the log-probabilities of `params`, and the truncated ratios.
+    """Returns the data with the log-probabilities of `params`, and the truncated ratios, for the minibatch's samples.
 
-    PPO's clip keeps the new policy near the one that an iteration begins with, the proximal policy. Where an older one,
-    the behaviour policy, drew the episodes, the two are told apart (Hilton et al. 2022, "Batch size-invariance for
-    policy optimization", section 3): the ratio to the proximal policy is clipped, and the sample is weighed by the
+    PPO's clip keeps the new policy near the one at the start of the iteration, the proximal policy. If an older one,
+    the behaviour policy, drew the episodes, the two are distinguished (Hilton et al. 2022, "Batch size-invariance for
+    policy optimization", section 3): the ratio to the proximal policy is clipped, and the sample is weighted by the
     ratio of the proximal to the behaviour policy, truncated at 1 (Espeholt et al. 2018, "IMPALA", section 4.1).
 
     Args:
-        network: that is trained.
-        params: of the policy that the iteration begins with.
-        inputs: of the designs.
-        data: of the iteration; each sample's log-probability is still that of the policy that drew it.
-        minibatch: the samples that an older policy drew; indices past the last sample stand for none.
+        network: the network that is trained.
+        params: parameters of the policy at the start of the iteration.
+        inputs: constants of the designs.
+        data: the iteration's data; each sample's log-probability is still that of the policy that drew it.
+        minibatch: the samples that an older policy drew; indices past the last sample are padding.
     """
     samples, embeddings = data.samples, network.embed(params, inputs)
 
@@ -448,7 +450,7 @@ def with_proximal(
 
     proximal = jax.lax.map(chunk, minibatch)
     ratio = jnp.exp(jnp.minimum(proximal - samples.log_probabilities[minibatch.indices], 0.0))
-    to = jnp.where(minibatch.weights > 0, minibatch.indices, len(samples.actions))  # padding goes nowhere
+    to = jnp.where(minibatch.weights > 0, minibatch.indices, len(samples.actions))  # padding is dropped
     changed = samples._replace(
         log_probabilities=samples.log_probabilities.at[to].set(proximal, mode="drop"),
         off_policy=samples.off_policy.at[to].set(ratio, mode="drop"),
