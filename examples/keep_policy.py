@@ -1,4 +1,4 @@
-"""Extracts from a training run the files that placing designs needs, about 300 kB, to share or commit a policy.
+"""Extracts from a training run the files that placing designs needs, about 100 kB, to share or commit a policy.
 
     python examples/keep_policy.py runs/mine policies/mine
     macro-placement sample design=DESIGN checkpoint=policies/mine

@@ -39,7 +39,7 @@ class AnnealConfig(Settings, group="anneal."):
     Attributes:
         soft_moves: false: only the soft placer places soft macros
         starts: some of packed, electrostatic, initial, among which successive halving chooses; null: packed and
-            electrostatic, but one electrostatic start where the time is short for the design (chip cost)
+            electrostatic, or for the chip cost and fewer than 4,000 moves per macro, one electrostatic start
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             a fifth of it to refine

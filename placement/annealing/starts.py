@@ -96,8 +96,9 @@ def affordable(
     if count == 0 and others and seconds is not None:
         methods = others
     elif config.starts is None and weights.name == "chip":
-        macros = np.count_nonzero(~design.initial.fixed[np.r_[design.netlist.hard, design.netlist.soft]])
-        if whole * MOVES_PER_SECOND < LEAST_MOVES * macros:
+        nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
+        affordable_moves = moves or 0 if seconds is None else seconds * MOVES_PER_SECOND
+        if affordable_moves < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes]):
             methods, count = (ELECTROSTATIC,), 1
     return dataclasses.replace(config, starts=methods), max(1, count)
 

@@ -110,6 +110,10 @@ def read_suite(name: str) -> Suite:
             f"{path}: is not a suite file: {error}; docs/how-to/benchmark-suites.md describes one"
         ) from None
     for design in suite.designs:
+        if not isinstance(design.name, str) or not isinstance(design.options, Mapping):
+            raise DesignError(f"{path}: {design.name!r}: the name must be a string, and the options an object")
+        if not isinstance(design.sources, list | tuple) or not all(isinstance(one, str) for one in design.sources):
+            raise DesignError(f"{path}: {design.name}: sources must be a list of SHA-256")
         if design.kind not in KINDS:
             raise DesignError(f"{path}: {design.name}: kind {design.kind!r} must be one of {', '.join(KINDS)}")
     return suite
@@ -131,7 +135,10 @@ def content_checksum(design: Design) -> str:
 
 def generated(one: SuiteDesign) -> Design:
     """Generates a design with its constraints; raises DesignError if that is impossible."""
-    design = clustered(name=one.name, **one.options)
+    try:
+        design = clustered(name=one.name, **one.options)
+    except TypeError as error:
+        raise DesignError(f"{one.name}: options of the generator: {error}") from None
     rules, netlist, canvas = one.constraints, design.netlist, design.canvas
     if not rules:
         return design
@@ -175,6 +182,11 @@ def _check_sources(one: SuiteDesign, folder: Path) -> None:
     if not one.sources:
         return
     path = folder / SOURCE_NAME
+    if not path.is_file():
+        raise DesignError(
+            f"{one.name}: {folder} was not imported (it has no {SOURCE_NAME}); import the public files, or give the "
+            "folder another name"
+        )
     try:
         files = {file["sha256"]: file["name"] for file in json.loads(read_text(path))["files"]}
     except (ValueError, TypeError, KeyError) as error:
@@ -183,8 +195,8 @@ def _check_sources(one: SuiteDesign, folder: Path) -> None:
         if sha256 not in files:
             raise DesignError(
                 f"{one.name}: {folder} was imported from files that differ from the suite's: none of "
-                f"{', '.join(files.values())} has the SHA-256 {sha256} (unpacked); import the public files, or give "
-                "the folder another name"
+                f"{', '.join(map(str, files.values()))} has the SHA-256 {sha256} (unpacked); import the public "
+                "files, or give the folder another name"
             )
 
 

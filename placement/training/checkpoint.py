@@ -185,8 +185,8 @@ class Checkpoints:
     def _require_same(self, saved: Mapping[str, str], wanted: Any, step: int) -> None:
         """Raises CheckpointMismatch naming the first few leaves that differ."""
         expected = {path: _kind(leaf) for path, leaf in _leaves(wanted).items()}
-        differences = [f"lacks {path}" for path in expected if path not in saved]
-        differences += [f"has {path} besides" for path in sorted(saved.keys() - expected.keys())]
+        differences = [f"does not have {path}" for path in expected if path not in saved]
+        differences += [f"also has {path}" for path in sorted(saved.keys() - expected.keys())]
         differences += [
             f"{path} is {saved[path]}, expected {expected[path]}"
             for path in sorted(saved.keys() & expected.keys())
@@ -195,7 +195,8 @@ class Checkpoints:
         if differences:
             more = f" and {len(differences) - 3} more differences" if len(differences) > 3 else ""
             raise CheckpointMismatch(
-                f"{self._folder}/{step}: is of another network or design: {'; '.join(differences[:3])}{more}"
+                f"{self._folder}/{step}: is of another network, design or version of macro-placement: "
+                f"{'; '.join(differences[:3])}{more}"
             )
 
 

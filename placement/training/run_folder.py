@@ -210,12 +210,12 @@ def check_names(run: Path, settings: Mapping[str, Any]) -> None:
     gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
     if gone:
         raise ConfigError(
-            f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {_writer(run)}, and this "
-            f"is macro-placement {_version('macro-placement')}; start a new run, or use that version"
+            f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {writer_of(run)}, and "
+            f"this is macro-placement {_version('macro-placement')}; start a new run, or use that version"
         )
 
 
-def _writer(run: Path) -> str:
+def writer_of(run: Path) -> str:
     """The version and the commit that started a run, or resumed it last, in words."""
     try:
         start = json.loads((run / VERSIONS_NAME).read_text(encoding="utf-8"))["starts"][-1]

@@ -15,7 +15,14 @@ from placement.netlist.load import data_folder
 from placement.policy.agent import build_policy
 from placement.training.checkpoint import CheckpointError, Checkpoints, has_checkpoint, read_parameters
 from placement.training.object_storage import is_address
-from placement.training.run_folder import CHECKPOINTS_NAME, SETTINGS_NAME, VERSIONS_NAME, read_settings, working_folder
+from placement.training.run_folder import (
+    CHECKPOINTS_NAME,
+    SETTINGS_NAME,
+    VERSIONS_NAME,
+    read_settings,
+    working_folder,
+    writer_of,
+)
 from placement.training.stored_run import fetched
 
 DONE_NAME = "commit_success.txt"
@@ -73,6 +80,8 @@ def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
     ]
     if differences:
         message += f"; that run was trained with {', '.join(differences)}: give the same"
+    else:
+        message += f"; the run was written by {writer_of(run)}: use that version, or train again"
     raise ConfigError(message)
 
 

@@ -114,6 +114,16 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     path.write_text(json.dumps({**known, "designs": [{"name": "toy6", "kind": "other"}]}))
     with pytest.raises(DesignError, match="toy6: kind 'other' must be one of built_in, clustered, public"):
         read_suite(str(path))
+    for wrong, message in (
+        ({"name": 7, "kind": "built_in"}, "7: the name must be a string"),
+        ({"name": "a", "kind": "clustered", "options": None}, "'a': the name must be a string, and the options"),
+        ({"name": "a", "kind": "public", "sources": "abc"}, "a: sources must be a list of SHA-256"),
+    ):
+        path.write_text(json.dumps({**known, "designs": [wrong]}))
+        with pytest.raises(DesignError, match=message):
+            read_suite(str(path))
+    with pytest.raises(DesignError, match="a: options of the generator: "):
+        generated(SuiteDesign("a", "clustered", options={"hard": 20, "colour": 1}))
     path.write_text("{}")
     with pytest.raises(DesignError, match="is not a suite file: 'designs'"):
         read_suite(str(path))

@@ -99,16 +99,17 @@ def read_nodes(path: object, text: str) -> list[TextNode]:
         text_format.Parse(text, graph, allow_unknown_field=True)
     except text_format.ParseError as error:
         line, message = error.GetLine() or 1, re.sub(r"^\d+:\d+ : ", "", str(error))
-        is_last = line > text.rstrip().count("\n")
-        raise DesignError.at(path, line, f"{message}{' The file seems to be cut.' if is_last else ''}") from None
+        is_cut = line > text.rstrip().count("\n") and text.count("{") > text.count("}")
+        message = f"{message.rstrip('.')}. The file seems to be cut." if is_cut else message
+        raise DesignError.at(path, line, message) from None
     except RecursionError:
         raise DesignError(f"{path}: messages are nested too deep") from None
     except ValueError as error:  # an escape that is no character
         raise DesignError(f"{path}: {error}") from None
     nodes, at = list[TextNode](), 0
+    starts = (found.start() for found in re.finditer(r"""\bname\s*:\s*["']""", text))
     for node in graph.node:
-        found = re.compile(rf"""name\s*:\s*["']{re.escape(node.name)}["']""").search(text, at)
-        at = found.start() if found else at
+        at = next(starts, at)
         attributes = {attribute.key: _content(attribute.value) for attribute in node.attr}
         nodes.append(TextNode(path, text, at, node.name, list(node.input), attributes))
         if not node.name:
