@@ -91,7 +91,7 @@ def measure_made(cells: int, clusters: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", type=int, help="import a made chip of so many cells")
+    parser.add_argument("--cells", type=int, help="import a generated chip with this many cells")
     parser.add_argument("--clusters", type=int, default=500, help="to aim at")
     parser.add_argument("--skip-clustering", action="store_true")
     arguments = parser.parse_args()

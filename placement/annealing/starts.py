@@ -89,16 +89,15 @@ def affordable(
     that method is dropped, unless it is the only one.
     """
     methods = config.starts or DEFAULT_STARTS
-    each = SECONDS_PER_PIN * len(design.netlist.net_pins)
-    whole = (moves or 0) / MOVES_PER_SECOND if seconds is None else seconds
-    count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * whole / each)) if each else 1
+    available = (moves or 0) if seconds is None else seconds * MOVES_PER_SECOND
+    each = SECONDS_PER_PIN * MOVES_PER_SECOND * len(design.netlist.net_pins)
+    count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * available / each)) if each else 1
     others = tuple(method for method in methods if method != ELECTROSTATIC)
     if count == 0 and others and seconds is not None:
         methods = others
     elif config.starts is None and weights.name == "chip":
         nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
-        affordable_moves = moves or 0 if seconds is None else seconds * MOVES_PER_SECOND
-        if affordable_moves < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes]):
+        if available < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes]):
             methods, count = (ELECTROSTATIC,), 1
     return dataclasses.replace(config, starts=methods), max(1, count)
 

@@ -108,7 +108,7 @@ def _timed(text: str, seconds: float) -> Placer:
 def arguments(placer: Placer, design: Path, seed: int, folder: Path, config: BenchmarkConfig) -> list[str]:
     """Returns the command line of a run's process, which starts in `folder`; writes its input files there.
 
-    Raises DesignError if the design lacks a file that the placer reads, or a program is not installed.
+    Raises DesignError if a file that the placer needs is missing, or its program is not installed.
     """
     if placer.command is not None:
         values = {"design": str(design), "out": str(folder), "seed": str(seed), "seconds": f"{placer.seconds:g}"}

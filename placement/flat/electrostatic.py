@@ -275,7 +275,7 @@ class Poisson:
         v = np.pi * np.arange(grid.up)[None, :] / grid.height
         square = u**2 + v**2
         square[0, 0] = 1.0  # the mean has no field
-        # Sine series begin with k = 1; SciPy's transforms lack the factor 1 / 2N.
+        # Sine series begin with k = 1; SciPy's transforms omit the factor 1 / 2N.
         self._across = (u / square / (2 * grid.across)).astype(np.float32)[1:]
         self._up = (v / square / (2 * grid.up)).astype(np.float32)[:, 1:]
 

@@ -183,7 +183,7 @@ class ModelCache:
             found = given.get(name, "")
             if not isinstance(found, str) or not hmac.compare_digest(found.encode(), value.encode()):
                 self.unauthenticated += 1
-                await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the call lacks the run's token")
+                await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the call does not carry the run's token")
 
     async def _answer_version(self, request: bytes, context: Any) -> bytes:
         await self._require_token(context)

@@ -54,7 +54,7 @@ def probe(address: str, *, timeout: float = PROBE_SECONDS, dial: Dial = direct) 
 
 
 def is_gone(address: str) -> bool:
-    """Whether nothing accepts connections at `address` any more; immediate if they are refused.
+    """Returns whether the server at `address` is gone; a refused connection shows this at once.
 
     A connected client uses this instead of `probe`: gRPC sends queries over the connection that carries the episodes,
     so that over a slow link an answer arrives only after all episodes under way.

@@ -140,9 +140,9 @@ def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
     """The block is the whole canvas: its overflow at the flow's density cannot move anywhere."""
     lacked = 24 / 0.7 - 32
     assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
-    # Two such blocks beside each other, none in the other half: a crowd in each, and nothing that the canvas lacks.
+    # Two adjacent blocks like this, and none in the other half: each block overflows, but the canvas does not.
     assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0)
-    # Four: each lacks as much, and the canvas all of it, once.
+    # Four blocks: each overflows as much, and the canvas overflows by the total, counted once.
     assert _density_of_a_crowd(24, 16, blocks=4) == pytest.approx(
         0.5 * 4 * lacked * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
     )

@@ -28,7 +28,7 @@ BOUNDS = DesignBounds(rows=9, columns=9, macros=12, nodes=60)
 
 @dataclasses.dataclass
 class Numbered:
-    """Design n is `random_design(n)`; made designs are recorded, and number `broken` fails."""
+    """Makes `random_design(n)` as design n and records n; raises an error for number `broken`."""
 
     count: int | None = None
     episodes_per_design: int = 1

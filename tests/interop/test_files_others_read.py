@@ -177,7 +177,7 @@ def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys
     other = read_clustered_def(clean, found.folder, found.design)
     assert compute_costs(found.design, other.placement) == compute_costs(found.design, placement)
     assert other.notices == ()
-    # A macro that the design lacks is another design's.
+    # A macro that is not in the design belongs to another design.
     _, wrong = dataclasses.replace(hand, macros=placed_macros | {"m2": "RAM"}).write(tmp_path / "wrong")
     with pytest.raises(DesignError, match="1 macros that are not in the design: m2"):
         read_clustered_def(wrong, found.folder, found.design)

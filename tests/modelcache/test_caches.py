@@ -103,7 +103,7 @@ def test_without_the_token_nothing_is_learned(make: Make, token: str | None) -> 
     _publish(root, 3)
     with contextlib.closing(Source(lambda: (root.address,), timeouts=PATIENCE, token=token)) as client:
         for call in (client.version, client.read):
-            with pytest.raises(SourceFailed, match="rejects this run's token: the call lacks"):
+            with pytest.raises(SourceFailed, match="rejects this run's token: the call does not carry"):
                 call()
     with pytest.raises(StoreTimeout, match="rejects this run's token"):
         make("reader", root, token=token).wait_for(0, timeout=0.5)

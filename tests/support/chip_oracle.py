@@ -113,7 +113,7 @@ def room_length(design: Design, hard: Map, soft: Map) -> float:
     """Returns weighted µm of wire: overflowing area moves half the side of each block that it must leave, with pins.
 
     In large blocks what is beyond the room at the target density goes the whole side, too. Of it, summed over blocks of
-    one size, what the whole canvas lacks at that density is taken off: that goes part of the canvas's side, once.
+    one size, the overflow of the whole canvas at that density is subtracted: it counts once, as part of the canvas's.
     """
     canvas, netlist = design.canvas, design.netlist
     cell_area, side = canvas.cell_width * canvas.cell_height, (canvas.cell_width + canvas.cell_height) / 2

@@ -1,4 +1,4 @@
-"""Small designs for tests: hand-made ones, and random ones that use every feature of a design.
+"""Small designs for tests: explicit ones, and random ones that use every feature of a design.
 
 Nothing here reads files. Lengths are in µm.
 """
@@ -14,7 +14,7 @@ from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientat
 
 
 class Node(NamedTuple):
-    """A node of a hand-made design and its position."""
+    """A node and its position, for `build`."""
 
     name: str
     kind: NodeKind
@@ -27,7 +27,7 @@ class Node(NamedTuple):
 
 
 class Net(NamedTuple):
-    """A net of a hand-made design: its pins as (node name, dx, dy), the driver's first, and its weight."""
+    """A net for `build`: its pins as (node name, dx, dy), the driver's first, and its weight."""
 
     pins: Sequence[tuple[str, float, float]]
     weight: float = 1.0

@@ -1,4 +1,4 @@
-"""A hand-made chip: two memories, three cells, four pins, in LEF and DEF."""
+"""A small chip: two memories, three cells, four pins, in LEF and DEF."""
 
 from __future__ import annotations
 

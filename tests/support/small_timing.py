@@ -1,4 +1,4 @@
-"""A hand-made library and pipeline: two registers, two inverters between them, a memory, with linear delays.
+"""A small library and pipeline: two registers, two inverters between them, a memory, with linear delays.
 
 Delays and slews are linear in slew and load, so that tables give them exactly: see `DELAY`.
 """

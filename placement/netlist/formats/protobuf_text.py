@@ -109,7 +109,7 @@ def read_nodes(path: object, text: str) -> list[TextNode]:
     nodes, at = list[TextNode](), 0
     starts = (found.start() for found in re.finditer(r"""\bname\s*:\s*["']""", text))
     for node in graph.node:
-        at = next(starts, at)
+        at = next(starts, at) if node.name else at
         attributes = {attribute.key: _content(attribute.value) for attribute in node.attr}
         nodes.append(TextNode(path, text, at, node.name, list(node.input), attributes))
         if not node.name:

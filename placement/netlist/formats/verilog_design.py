@@ -1,4 +1,4 @@
-"""Builds a flat design from structural Verilog and the floorplan of a DEF file, which may lack components and nets.
+"""Builds a flat design from structural Verilog and a DEF floorplan, with or without components and nets.
 
 Axis legend: M components, D ports, E nets, C connections of nets.
 """

@@ -168,7 +168,7 @@ class _Guard:
             return f"origin {origin[:80]!r}: only the window's own page may send requests"
         given = connection.url.path.split("/")[1]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return "the address lacks the window's token: use the address that the command printed"
+            return "the address does not contain the window's token: use the address that the command printed"
         return None
 
 

@@ -17,6 +17,7 @@ from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.protobuf import netlist_text as text_of
 from placement.netlist.formats.protobuf import read_netlist, read_netlist_file, write_netlist
+from placement.netlist.formats.protobuf_text import read_nodes
 from tests.support.small_files import NETLIST
 
 
@@ -295,3 +296,9 @@ def test_written_placement_attributes_read_back(tmp_path: Path) -> None:
     _, again, located, *_ = read_netlist_file(tmp_path / "out.pb.txt.gz")
     assert_equal(again, netlist)
     assert located == placed
+
+
+def test_a_node_without_a_name_is_reported_at_the_node_before_it():
+    text = 'node {\n  name: "a"\n}\nnode { op: "none" }\nnode {\n  name: "b"\n}\n'
+    with pytest.raises(DesignError, match=r"^graph:2: a node after this one has no name"):
+        read_nodes("graph", text)

@@ -407,7 +407,7 @@ def test_a_wrong_token_shows_why(serve: Callable[..., Server], person: Callable[
     page = browser.new_page()
     answer = page.goto(server.address.rsplit("/", 2)[0] + "/wrong/")
     assert answer.status == 403
-    assert "lacks the window's token" in page.inner_text("body")
+    assert "does not contain the window's token" in page.inner_text("body")
     page.close()
 
 

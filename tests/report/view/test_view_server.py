@@ -84,8 +84,8 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
 @pytest.mark.parametrize(
     ("path", "headers", "reason"),
     [
-        ("/", {}, "lacks the window's token"),
-        ("/wrong/", {}, "lacks the window's token"),
+        ("/", {}, "does not contain the window's token"),
+        ("/wrong/", {}, "does not contain the window's token"),
         (f"/{TOKEN}/", {"host": "evil.example:5000"}, "host 'evil.example:5000'"),
         (f"/{TOKEN}/", {"host": "127.0.0.1:5001"}, "host"),
         (f"/{TOKEN}/", {"origin": "http://evil.example"}, "origin 'http://evil.example'"),

@@ -94,7 +94,7 @@ def test_a_new_step_forgets_what_was_undone_and_what_was_saved_there() -> None:
     assert not session.undone
     assert not session.is_saved
     session.undo()
-    assert not session.is_saved  # the saved state cannot be reached any more
+    assert not session.is_saved  # undo and redo can no longer reach the saved state
 
 
 def test_what_is_dragged_and_let_go_leaves_nothing_behind() -> None:
