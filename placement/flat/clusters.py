@@ -58,10 +58,11 @@ def roomy_spacing(design: Design, *, spacing: float = 0.0, blockages: Sequence[S
     cells = CELL_SHARE * float((netlist.width * netlist.height)[netlist.soft].sum())
     free = canvas.width * canvas.height
     free -= union_area(np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))]))
-    for wide in np.linspace(2 * PDN_CHANNEL if cells else 0.0, spacing, WIDTHS).tolist():
+    widest = max(spacing, 2 * PDN_CHANNEL if cells else 0.0)
+    for wide in np.linspace(widest, spacing, WIDTHS).tolist():
         left, low, right, high = np.maximum(halo, wide / 2).T
         taken = float(((width + left + right) * (height + low + high)).sum())
-        if wide > spacing and cells <= FULLEST * (free - taken):
+        if cells <= FULLEST * (free - taken):
             return wide
     return spacing
 
