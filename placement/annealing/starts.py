@@ -25,7 +25,7 @@ from placement.netlist.feasibility import ready
 
 ELECTROSTATIC = "electrostatic"
 MOST_ELECTROSTATIC = 4  # maximum number of electrostatic starts in a search
-SECONDS_PER_PIN = 2e-5  # approximate CPU seconds of an electrostatic start per pin of each net
+SECONDS_PER_PIN = 4e-5  # approximate CPU seconds of an electrostatic start per pin of each net
 MOST_OF_BUDGET = 0.3  # maximum share of a search's time for electrostatic starts
 MOVES_PER_SECOND = 150_000  # approximate number of moves that a search proposes per second
 LEAST_MOVES = 4000
