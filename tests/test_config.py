@@ -34,7 +34,7 @@ def test_every_preset_builds(name):
 
 
 def test_presets_can_be_joined_and_the_command_line_comes_last():
-    config = build(TrainConfig, composed("preset=[ariane,test]", "runtime=accelerator", "seed=3"))
+    config = build(TrainConfig, composed("preset=[ariane,test]", "runtime=ray", "seed=3"))
     assert (config.design, config.env.cost.name, config.runtime.evaluate_every, config.seed) == (
         ("toy6",),
         "proxy",
