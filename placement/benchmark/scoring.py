@@ -12,12 +12,11 @@ import numpy as np
 from placement.benchmark.coloquinte_judge import coloquinte_scores, is_installed
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs, legality, proxy_cost, violations
-from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.placement_timer import timer_or_none
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import OPTIMUM_NAME
-from placement.netlist.timing_netlist import TIMING_NAME, read_timing
 
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
@@ -75,7 +74,7 @@ class Judge:
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._timer = PlacementTimer(str(folder), design) if self._cells and _has_clock(folder) else None
+        self._timer = timer_or_none(str(folder), design) if self._cells else None
         self.full_evaluation = FULL_EVALUATION if self._cells else 0
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
@@ -111,11 +110,6 @@ class Judge:
             if OF_COLOQUINTE[0] in self.names and not (stopped and stopped()):
                 found |= coloquinte_scores(self._folder, self._design, placement)
         return found
-
-
-def _has_clock(folder: Path) -> bool:
-    """Returns whether the design was imported with Liberty and with an SDC file that defines a clock."""
-    return (folder / TIMING_NAME).is_file() and bool(read_timing(folder).constraints.clocks)
 
 
 def _least_wirelength(folder: Path, design: Design) -> float | None:
