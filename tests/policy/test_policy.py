@@ -178,10 +178,10 @@ def test_regions_are_bilinear_means_of_the_cells(grids: list[tuple[int, int]]) -
     table = table.reshape(len(grids), REGIONS**2, -1)
     sizes = np.array(grids, np.float32)
     centres = [(np.arange(most) + 0.5) / sizes[:, axis, None] for axis, most in enumerate((rows, columns))]
-    valid = (centres[0] < 1)[:, :, None] & (centres[1] < 1)[:, None]
-    row, column, valid = (jnp.asarray(array, jnp.float32) for array in (*centres, valid))
+    used = (centres[0] < 1)[:, :, None] & (centres[1] < 1)[:, None]
+    up_place, across_place, valid = (jnp.asarray(array, jnp.float32) for array in (*centres, used))
     nothing = jnp.zeros(())
-    weights = region_weights(GridFeatures(nothing, valid, nothing, column, row, nothing))
+    weights = region_weights(GridFeatures(nothing, valid, nothing, across_place, up_place, nothing))
     decoder, hidden = GridDecoder(3, 2, rngs=nnx.Rngs(0)), np.random.default_rng(0).random((2, 2, rows * columns))
     means = np.einsum("bwn,bqn->bwq", hidden, table * np.ones((2, 1, 1))) / np.maximum(table.sum(axis=2), 1e-6)[:, None]
     np.testing.assert_allclose(decoder._regions(jnp.asarray(hidden, jnp.float32), weights), means, rtol=1e-5, atol=1e-6)
