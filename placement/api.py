@@ -236,7 +236,7 @@ def export(
     """
     path = Path(out)
     if path.exists() and not force:
-        raise DesignError(f"out={path}: exists; give another name, or force=True")
+        raise DesignError(f"out={path}: already exists; give another name, or force=True")
     written = export_placement(
         load(design), placement, find(design).parent, form=format, name=path.name, blockages=blockages,
         cut_rows=cut_rows,

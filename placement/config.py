@@ -60,7 +60,9 @@ def import_object(path: str, *, key: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must lead to {module!r}") from None
+        raise ConfigError(
+            f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must contain the folder of {module!r}"
+        ) from None
 
 
 Count = Annotated[int, Rule("at least 1", lambda value: value >= 1)]
@@ -526,7 +528,7 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{at}{key}: no such setting; there are {', '.join(sorted(fields))}")
+            raise ConfigError(f"{at}{key}: unknown setting; the settings are {', '.join(sorted(fields))}")
     for name, field in fields.items():
         if name not in values and field.default is dataclasses.MISSING:
             raise ConfigError(f"{at}{name}: is required")

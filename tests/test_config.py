@@ -92,7 +92,7 @@ def test_several_designs():
         ("ppo.epochs=1.5", "ppo.epochs=1.5: must be of type int"),
         ("ppo.epochs=true", "ppo.epochs=True: must be of type int"),
         ("ppo.learning_rate=nan", "ppo.learning_rate=nan"),
-        ("+ppo.epoch=1", "ppo.epoch: no such setting; there are"),
+        ("+ppo.epoch=1", "ppo.epoch: unknown setting; the settings are"),
         ("seed=-1", "seed=-1"),
         ("design=[]", "design"),
         (

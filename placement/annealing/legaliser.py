@@ -336,7 +336,7 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(
-                f"grid={grid:g}: must be a whole number of the design's pitches of {pitch:g} µm in {axis}"
+                f"grid={grid:g}: must be an integer multiple of the design's pitch of {pitch:g} µm in {axis}"
             )
     return SnapGrid(grid, grid, own.offset_x, own.offset_y)
 

@@ -158,7 +158,7 @@ def generate_planted(config: PlantedConfig, console: Console) -> None:
     check_design_folder(config.out, force=config.force)
     solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
-    console.print(f"{config.out}: least wirelength {solved.wirelength} µm", soft_wrap=True)
+    console.print(f"{config.out}: minimum wirelength {solved.wirelength} µm", soft_wrap=True)
 
 
 def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def _known(key: str, known: Mapping[str, Any]) -> str:
         return name
     near = nearest(name, list(known))
     suggestion = f" Did you mean {shown(near)!r}?" if near else ""
-    raise UsageError(f"there is no setting {key!r}.{suggestion} (--help lists the settings)")
+    raise UsageError(f"unknown setting {key!r}.{suggestion} (--help lists the settings)")
 
 
 def _begins(word: str, known: Mapping[str, Any]) -> bool:

@@ -72,7 +72,7 @@ class OpenSta:
         found = shutil.which(program)
         if found is None:
             raise DesignError(
-                f"sta={program}: no such program: give the path of OpenSTA (Debian's package opensta has it as sta)"
+                f"sta={program}: no such program: give the path of OpenSTA (`sta` in Debian's package opensta)"
             )
         self._program = os.path.abspath(found)
         missing = [kind for kind in ("verilog", "liberty", "sdc") if not any(one.kind == kind for one in timing.files)]
@@ -83,7 +83,7 @@ class OpenSta:
             )
         for one in timing.files:
             if read_bytes(one.path)[1].sha256 != one.sha256:
-                raise DesignError(f"{one.path}: has changed since the import: OpenSTA would time another design")
+                raise DesignError(f"{one.path}: has changed since the import: OpenSTA would time a different design")
         self._evaluator = TimingEvaluator(_unlimited(timing), flat)
 
     def evaluate(self, placement: Placement, *, folder: Path | None = None) -> OpenStaTiming:

@@ -279,10 +279,10 @@ def _assemble(chunks: Iterator[bytes]) -> np.ndarray:
     try:
         buffer = np.empty(size, np.uint8)
     except (MemoryError, ValueError):
-        raise SnapshotDamaged(f"a snapshot's header says {size} bytes, more than there is memory for") from None
+        raise SnapshotDamaged(f"a snapshot's header declares {size} bytes, more than the available memory") from None
     for chunk in itertools.chain([first], chunks):
         if end + len(chunk) > size:
-            raise SnapshotDamaged(f"a snapshot has more than the {size} bytes that its header says")
+            raise SnapshotDamaged(f"a snapshot has more than the {size} bytes that its header declares")
         buffer[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
         end += len(chunk)
     return buffer[:end]

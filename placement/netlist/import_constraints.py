@@ -283,7 +283,9 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
             found.append(dataclasses.replace(region, rectangles=rectangles, nodes=macros))
         elif len(macros):
             name = flat.netlist.names[macros[0]]
-            raise DesignError(f"region {region.name!r} is outside the core, so its macro {name!r} has no place")
+            raise DesignError(
+                f"region {region.name!r} is outside the core, so its macro {name!r} has no legal position"
+            )
     return found
 
 

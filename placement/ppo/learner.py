@@ -347,7 +347,7 @@ class Learner:
             raise ValueError("update: at least one episode is needed")
         for episode in episodes:
             if not 0 <= int(episode.design) < len(self._designs):
-                raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
+                raise ValueError(f"episode of design {int(episode.design)}: must be in [0, {len(self._designs)})")
             if episode.actions.shape != (self._steps,):
                 raise ValueError(
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"

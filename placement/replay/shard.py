@@ -127,7 +127,7 @@ class ReplayShard:
             RuntimeError: it could not be saved.
         """
         if (saved := self._saved) is None:
-            raise ValueError(f"replay shard {self._number} has no checkpoint folder: give it one when it is made")
+            raise ValueError(f"replay shard {self._number} has no checkpoint folder: give it one when it is created")
         try:
             added = within(CHECKPOINT_SECONDS, functools.partial(self._save, saved), name="shard checkpoint")
         except TimeoutError:

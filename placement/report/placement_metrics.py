@@ -195,7 +195,7 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row(
         "utilization",
         f"{share[netlist.kind != NodeKind.PORT].sum():.1%}",
-        f"of the canvas, soft macros as large as drawn; hard macros {share[netlist.hard].sum():.1%}",
+        f"of the canvas, soft macros at their drawn size; hard macros {share[netlist.hard].sum():.1%}",
     )
     return table
 

@@ -90,7 +90,7 @@ class ObjectStore:
         try:
             self._call(name, self._files._pipe_file, data, **options)
         except FileNotFoundError:
-            raise StorageError(f"{self.address}/{name} cannot be written: there is no such bucket") from None
+            raise StorageError(f"{self.address}/{name} cannot be written: no such bucket") from None
 
     def create(self, name: str, data: bytes) -> bool:
         """Writes an object unless there is one; returns whether it did. Raises StorageError."""
@@ -124,7 +124,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer in {CALL_SECONDS:.0f} s"
     if type(error).__name__ in ("NoCredentialsError", "DefaultCredentialsError"):
-        return "no credentials were found where the provider's own tools look for them (its page says where)"
+        return "no credentials were found where the provider's tools look for them (see the provider's documentation)"
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -53,7 +53,7 @@ def policy_folder(run: str | Path, *, key: str) -> Path:
     known = ", ".join(shipped_policies())
     raise ConfigError(
         f"{key}={str(run)!r}: must be the folder of a training run, or a policy that comes with the project"
-        f" ({known}): there is no such folder"
+        f" ({known}): no such folder"
     )
 
 

@@ -142,5 +142,5 @@ def test_an_illegal_start_is_refused(design, start):
     first, second = design.netlist.hard[:2]
     x, y = start.x.copy(), start.y.copy()
     x[first], y[first] = x[second], y[second]
-    with pytest.raises(DesignError, match="overlaps another or lies beyond the canvas"):
+    with pytest.raises(DesignError, match="overlaps another one, extends beyond the canvas"):
         Annealer(design, dataclasses.replace(start, x=x, y=y), config=AnnealConfig())

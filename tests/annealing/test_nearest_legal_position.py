@@ -54,7 +54,7 @@ def test_a_box_as_large_as_the_room_and_one_larger() -> None:
     found = _native.nearest_legal_position(*limits, *np.array([[0.0], [0.0], [100.0], [100.0]]))
     assert found is not None and sorted(np.abs(np.array(found) - 50.0)) == [0.0, 50.0]
     assert _native.nearest_legal_position(*limits, *np.array([[-1.0], [-1.0], [101.0], [101.0]])) is None
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         _native.nearest_legal_position(
             (0.0, 0.0), (0.0, 0.0), (1.0, 1.0), np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(2)
         )

@@ -230,7 +230,7 @@ def test_what_no_start_can_mend_is_told(design):
     macro = design.placing_order[0]
     placed[macro], fixed[macro] = False, True
     lost = dataclasses.replace(design, initial=dataclasses.replace(design.initial, placed=placed, fixed=fixed))
-    with pytest.raises(DesignError, match="never moves, and the initial placement gives it no position"):
+    with pytest.raises(DesignError, match="is fixed but has no position in the initial placement"):
         grid_starts("greedy", lost, QUICK, 0)
 
 

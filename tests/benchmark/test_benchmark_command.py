@@ -157,15 +157,15 @@ def test_a_fixed_node_that_was_moved_is_illegal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["placers=serch"], "placers: there is no 'serch'; there are supplied, random"),
+        (["placers=serch"], "placers: unknown placer 'serch'; give one of supplied, random"),
         (["placers=search@x"], "search@x: what follows @ must be CPU seconds above 0"),
-        (["placers=greedy,greedy@2"], "greedy@2 is named twice"),
+        (["placers=greedy,greedy@2"], "greedy@2 is listed twice"),
         (["placers=tests.benchmark.stand_ins:none"], "tests.benchmark.stand_ins:none: cannot be imported"),
         (["--commands", "cp a b"], "'cp a b': must be NAME=COMMAND"),
         (["--commands", "mine=cp {plc}"], "mine: there is no {plc}; there are {design}, {def}"),
         (["suite=other"], "suite=other: is neither one of public, smoke, synthetic"),
         (["designs=toy7"], "the suite smoke-1 has no 'toy7'; it has toy6"),
-        (["split=train", "designs=[]"], "split=train: the suite smoke-1 has no design of it"),
+        (["split=train", "designs=[]"], "split=train: the suite smoke-1 has no designs in this split"),
     ],
 )
 def test_wrong_settings_end_with_a_line(
@@ -229,7 +229,7 @@ def test_programs_of_others_read_the_users_def_and_write_one(
     shutil.rmtree(tmp_path / "out")
     assert main(["benchmark", "public", *words, f"lef={chip}/chip.lef"]) == 0
     found = json.loads((tmp_path / f"out/{placer}@60/nvdla/seed0.json").read_text())
-    assert found["reason"].startswith(f"{placer}: there is no such program on the PATH")
+    assert found["reason"].startswith(f"{placer}: no such program on the PATH")
 
 
 def test_rescoring_finds_what_was_changed(smoke: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,12 +149,12 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["suite=smoke", "placements=a.plc"], "placements: are of one design; give design="),
-        (["design=toy6", "placements=a.plc"], "placements=a.plc: there is no such file"),
+        (["suite=smoke", "placements=a.plc"], "placements: belong to one design; give design="),
+        (["design=toy6", "placements=a.plc"], "placements=a.plc: no such file"),
         (["design=toy6", f"placements=[{TOY / 'initial.plc'},{TOY / 'initial.plc'}]"], "is given 2 times"),
         (
             ["design=toy6", "placers=supplied", f"placements=[supplied={TOY / 'initial.plc'}]"],
-            "supplied is named twice",
+            "supplied is listed twice",
         ),
     ],
 )

@@ -147,4 +147,4 @@ def test_runs_on_a_ray_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
         (placer, seed, "ok") for placer in ("copy@2", "greedy@0.5") for seed in (0, 1)
     ]
     assert main(["benchmark", "smoke", f"out={tmp_path}", "address=127.0.0.1:9"]) == 2
-    assert "address='127.0.0.1:9': no Ray cluster can be used there" in capsys.readouterr().err
+    assert "address='127.0.0.1:9': no usable Ray cluster at this address" in capsys.readouterr().err

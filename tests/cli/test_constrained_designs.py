@@ -113,7 +113,7 @@ def test_what_cannot_be_met_is_refused_before_anything_starts(
     assert main([*command, "design=bad"]) != 0
     name = design.netlist.names[design.netlist.hard[0]]
     told = capsys.readouterr()
-    assert "region 'tiny' has room for" in told.err + told.out and repr(name) in told.err + told.out
+    assert "region 'tiny' has space for" in told.err + told.out and repr(name) in told.err + told.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad"], "nothing was written"
 
 

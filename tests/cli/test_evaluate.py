@@ -107,7 +107,7 @@ def test_files_are_written_where_asked(tmp_path):
     ("arguments", "message"),
     [
         (["design=no_such_design"], "no design 'no_such_design'"),
-        (["design=toy6", "placement=missing.plc"], "placement=missing.plc: there is no such file"),
+        (["design=toy6", "placement=missing.plc"], "placement=missing.plc: no such file"),
         (
             ["design=toy6", "placement=found"],
             "placement=found: is a folder; did you mean placement=found/placement.plc?",
@@ -115,8 +115,8 @@ def test_files_are_written_where_asked(tmp_path):
         (["design=toy6", "placement=."], "placement=.: is a folder; give a placement file"),
         (["design=toy6", "placement=broken.plc"], "broken.plc:2:"),
         (["design=toy6", "cost.wirelength=-1"], "evaluate: cost.wirelength=-1"),
-        (["desing=toy6"], "there is no setting 'desing'. Did you mean 'design'?"),
-        (["design=toy6", "placement=a=b.plc"], "placement=a=b.plc: there is no such file"),
+        (["desing=toy6"], "unknown setting 'desing'. Did you mean 'design'?"),
+        (["design=toy6", "placement=a=b.plc"], "placement=a=b.plc: no such file"),
     ],
 )
 def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
@@ -138,7 +138,7 @@ def test_settings_are_checked():
         (SearchConfig, both, "give only one of them"),
         (SampleConfig, {"checkpoint": "b", "samples": 0}, "samples=0"),
         (SampleConfig, {"checkpoint": "b", "seed": -1}, "seed=-1"),
-        (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: no such setting"),
+        (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: unknown setting"),
     ):
         with pytest.raises(ConfigError, match=message):
             build(cls, settings)

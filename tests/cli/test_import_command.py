@@ -131,11 +131,11 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         ([], "no netlist is given"),
         (["--def", "chip.def"], "def needs the sizes of its masters"),
         (["--protobuf", "a.pb.txt"], "protobuf needs a floorplan"),
-        (["--bookshelf", "a.aux", "--lef", "a.lef"], "bookshelf has all"),
+        (["--bookshelf", "a.aux", "--lef", "a.lef"], "a Bookshelf design is complete"),
         (["--lef", "a.lef", "--def", "b.def", "--clusters", "0"], "clusters=0: must be a whole number of at least 1"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
-        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (across, up) or 4 numbers"),
+        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (x, y) or 4 numbers"),
         (
             ["--bookshelf", "a.aux", "--halo", "5", "--halo", "3"],
             "halo=5, 3: is given 2 times for all macros",
@@ -143,7 +143,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "halo=5,3", "blockage=5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "region=left:a,b:0,0,5"], "region left=0,0,5: must be x_low"),
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
-        (["--bookshelf", "a.aux", "--halo", "1,2,3"], "halo=1,2,3: must be 1, 2 (across, up) or 4 numbers"),
+        (["--bookshelf", "a.aux", "--halo", "1,2,3"], "halo=1,2,3: must be 1, 2 (x, y) or 4 numbers"),
         (["--bookshelf", "a.aux", "--halo", "nan"], "halo=nan: must be at least 0 µm, and finite"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
@@ -156,7 +156,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
-        (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
+        (["--lef", "a.lef", "--dfe", "b.def"], "unknown setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),
         (["--lef", "none.lef", "--def", "b.def"], "none.lef: cannot be read"),
     ],
@@ -209,7 +209,7 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
     notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
-    assert "d.wts: 1 weights are not for nets: they are skipped" in notices
+    assert "d.wts: 1 weights are not for nets and are ignored" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
@@ -393,7 +393,7 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
     ("words", "message"),
     [
         (["{folder}", "--out", "x"], "the macros of chip are unplaced"),
-        (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
+        (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
         (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: already exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),

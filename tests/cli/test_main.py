@@ -143,17 +143,17 @@ def test_arguments_of_train_as_hydra_takes_them():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "there is no command 'fly'; the commands are train, evaluate"),
-        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
+        (["fly"], "unknown command 'fly'; the commands are train, evaluate"),
+        (["trian"], "unknown command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
         (
             ["legalise", "design=toy6", "blockages=[[0,0,5]]"],
             "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, bottom",
         ),
-        (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
-        (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
+        (["legalise", "design=toy6", "samples=3"], "unknown setting 'samples'. (--help"),
+        (["evaluate", "design=toy6", "placment=x"], "unknown setting 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),
-        (["search", "design=toy6", "env.cost=proxy"], "there is no setting 'env.cost'. Did you mean 'cost'?"),
+        (["search", "design=toy6", "env.cost=proxy"], "unknown setting 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),

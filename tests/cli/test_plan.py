@@ -18,7 +18,7 @@ from placement.cli.main import main
         ("model_mb=big", "model_mb='big': must be of type float"),
         ("actors=0", "actors=0: must be at least 1"),
         ("megabits=0", "megabits=0.0: must be above 0"),
-        ("colour=3", "there is no setting 'colour'"),
+        ("colour=3", "unknown setting 'colour'"),
     ],
 )
 def test_wrong_settings_are_refused(argument: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

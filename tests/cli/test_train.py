@@ -115,9 +115,9 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
         (("ppo.clip=0",), "train: ppo.clip=0.0: must be above 0"),
         (
             ("ppo.epoch=1",),
-            "train: there is no setting 'ppo.epoch'. Did you mean 'ppo.epochs'? (--help",
+            "train: unknown setting 'ppo.epoch'. Did you mean 'ppo.epochs'? (--help",
         ),
-        (("off_grid=true",), "train: there is no setting 'off_grid'. Did you mean 'env.off_grid'?"),
+        (("off_grid=true",), "train: unknown setting 'off_grid'. Did you mean 'env.off_grid'?"),
         (("env.cost.name=foo",), "train: env.cost.name='foo': must be proxy or chip"),
         (
             ("env.soft_placer=foo",),

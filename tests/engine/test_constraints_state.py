@@ -174,7 +174,7 @@ def test_refusals_say_which_rule() -> None:
     blocked = constrained(design, blockages=np.array([[0.0, 0, 20, 20]]))
     assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in refusal(blocked, 1, 1)
     near = constrained(design, port_keepout=6.0)
-    assert "it would be less than the keep-out of 6 µm from a port" in refusal(near, 2, 1)
+    assert "it would be closer to a port than the keep-out of 6 µm" in refusal(near, 2, 1)
     kept_in = constrained(design, regions=(Region("low", np.array([[0.0, 0, 50, 20]]), np.array([large])),))
     assert "it must stay in region 'low'" in refusal(kept_in, 3, 2)
     kept_out = constrained(
@@ -222,7 +222,7 @@ def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
     design = four_macros()
     large = node_of(design, "large")
     tiny = constrained(design, regions=(Region("tiny", np.array([[0.0, 0, 21, 11]]), np.array([large])),))
-    with pytest.raises(ValueError, match="constraints and fixed macros leave it no gcell"):
+    with pytest.raises(ValueError, match="has no legal gcell between constraints and fixed macros"):
         PlacementState(tiny)
     only_e = np.full(design.netlist.num_nodes, 255)
     only_e[large] = 1 << 4
@@ -246,7 +246,7 @@ def test_snapshots_of_other_constraints_are_refused() -> None:
     other = make_pool(constrained(design, port_keepout=1.0), 1)
     pool.reset()
     other.reset()
-    with pytest.raises(ValueError, match="of another design"):
+    with pytest.raises(ValueError, match="a different design"):
         other.restore(0, pool.snapshot(0))
 
 

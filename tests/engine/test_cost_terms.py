@@ -91,7 +91,7 @@ def test_a_term_that_fails_is_the_steps_error(tmp_path: Path) -> None:
     body = re.compile(r"override \{.*?return [^;]*;", re.DOTALL)
     failing = body.sub('override { (void)x; (void)y; (void)orientation; throw "no";', SOURCE.read_text())
     library = compiled(failing, tmp_path)
-    with pytest.raises(WorkerError, match="cost term 'edge distance' gave no finite number"):
+    with pytest.raises(WorkerError, match="cost term 'edge distance' returned a value that is not finite"):
         last_step(four_macros(), dataclasses.replace(PLAIN, cost_terms=(f"{library}:1",)))
 
 
@@ -112,5 +112,5 @@ def test_a_library_for_another_version_is_refused(tmp_path: Path) -> None:
     header = (include_folder() / "placement_cost_term.hpp").read_text().replace("#pragma once", "")
     header = header.replace("VERSION 1", "VERSION 2")
     library = compiled(header + SOURCE.read_text().replace('#include "placement_cost_term.hpp"', ""), tmp_path)
-    with pytest.raises(ConfigError, match="is of version 2; build it again for version 1"):
+    with pytest.raises(ConfigError, match="has version 2; rebuild it for version 1"):
         make_pool(four_macros(), 1, config=dataclasses.replace(PLAIN, cost_terms=(f"{library}:1",)))

@@ -219,7 +219,7 @@ def test_native_placer_checks_lengths() -> None:
     two, three = np.zeros(2), np.zeros(3)
     with pytest.raises(ValueError, match="one value per node"):
         instance.place(two, three, np.zeros(2, dtype=np.int8))
-    with pytest.raises(ValueError, match="3 nodes for a design of 2"):
+    with pytest.raises(ValueError, match="3 values and the design has 2"):
         instance.place(three, three.copy(), np.zeros(3, dtype=np.int8))
 
 

@@ -135,7 +135,7 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
     for file in sorted((without / CHECKPOINTS_NAME).rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     for run, message in (
-        (tmp_path / "missing", "there is no such folder"),
+        (tmp_path / "missing", "no such folder"),
         (tmp_path / "empty", "it has no config.yaml"),
         (tmp_path / "strange", "wheels=4 no longer exist"),
         (two, "trained on several: toy6, planted20"),

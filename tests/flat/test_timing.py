@@ -349,8 +349,8 @@ def test_loops_are_cut_and_said(tmp_path: Path) -> None:
     ("sdc", "message"),
     [
         ("", "chip: no clock is defined"),
-        ("create_clock -name v -period 5", r"chip: no register is reached by a clock \(v\)"),
-        ("create_clock -name v -period 5 [get_ports in]", r"chip: no register is reached by a clock \(v\)"),
+        ("create_clock -name v -period 5", r"chip: no clock \(v\) reaches a register"),
+        ("create_clock -name v -period 5 [get_ports in]", r"chip: no clock \(v\) reaches a register"),
         (SDC + "set_false_path -from clock -to clock", "chip: no endpoint is constrained"),
     ],
 )
@@ -375,7 +375,7 @@ def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> 
     timing, flat = chip(tmp_path, liberty=LIBERTY.replace("pin (CK)", "pin (CP)").replace('"CK"', '"CP"'))
     assert "2 pins are missing from their cells" in timing.notices[-1]
     assert timing.notices[-1].endswith(": DFF/CK, RAM/CK")
-    with pytest.raises(DesignError, match="no register is in the Liberty files"):
+    with pytest.raises(DesignError, match="the Liberty files contain no register"):
         timed(timing, flat)
 
 
@@ -387,7 +387,7 @@ def test_a_clock_that_reaches_nothing_is_said(tmp_path: Path) -> None:
 def test_registers_without_a_clock_are_said(tmp_path: Path) -> None:
     timing, flat = chip(tmp_path, verilog=VERILOG.replace("DFF third (.CK(clk)", "DFF third (.CK(in)"))
     notices = TimingEvaluator(timing, flat).notices
-    assert any("1 clock pins of registers and macros are reached by no clock: third/CK" in text for text in notices)
+    assert any("no clock reaches 1 clock pins of registers and macros: third/CK" in text for text in notices)
 
 
 def test_a_period_in_another_unit_is_said(tmp_path: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_damaged_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="a damaged timing netlist"):
         TimingEvaluator(dataclasses.replace(timing, cell=wrong), flat)
     (tmp_path / TIMING_NAME).write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(DesignError, match="no timing netlist, or a damaged file"):
+    with pytest.raises(DesignError, match="not a valid timing netlist"):
         read_timing(tmp_path)
 
 

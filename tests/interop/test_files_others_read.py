@@ -93,7 +93,7 @@ def test_a_blockage_with_a_plus_keeps_its_shape(tmp_path: Path) -> None:
     placement = placed(found.design)
     assert (placement.y[found.design.netlist.hard] >= 65 - 1e-6).all()
     found = imported(Chip(sections=section("BLOCKAGES", ["PLACEMENT + SOFT"])), tmp_path / "none")
-    assert found.has_note(r"chip\.def:\d+: 1 blockages without a shape: nothing is kept free: PLACEMENT")
+    assert found.has_note(r"chip\.def:\d+: 1 blockages without a shape are ignored: PLACEMENT")
 
 
 @pytest.mark.parametrize("name", ["COMPONENTS", "PINS", "NETS"])
@@ -108,7 +108,7 @@ def test_a_count_that_is_off_is_a_notice_where_the_end_is_there(tmp_path: Path, 
     notices = json.loads((tmp_path / "d" / SOURCE_NAME).read_text())["notices"]
     assert any(f"{name} with" in notice and f"declared {count}" in notice for notice in notices)
     path.write_text(text[: text.index(f"END {name}")])
-    with pytest.raises(DesignError, match="seems to be cut"):
+    with pytest.raises(DesignError, match="appears to be truncated"):
         import_design(lef=[lef], def_file=path)
 
 
@@ -238,7 +238,7 @@ def test_a_port_joins_the_net_that_it_names(tmp_path: Path) -> None:
     # A port that only NETS names.
     found = imported(Chip(nets=chain | {"n0": "( m0 D ) ( PIN z )"}, ports={}), tmp_path / "nets")
     assert len(found.flat.netlist.ports) == 1
-    assert found.has_note("1 ports that NETS names and PINS does not: they are added: z")
+    assert found.has_note("1 ports in NETS that PINS does not declare are added: z")
 
 
 def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_a_snapshot_of_another_format_is_an_error_that_says_so(make: Make) -> No
     buffer = _pack(1).copy()
     buffer[:8] = np.frombuffer(b"MPSNAP\r\n", np.uint8)
     _write_by_hand(cache, 1, buffer)
-    with pytest.raises(SnapshotMismatch, match=r"begins with b'MPSNAP\\r\\n', must begin with b'MPSNAP2"):
+    with pytest.raises(SnapshotMismatch, match=r"begins with b'MPSNAP\\r\\n'; must begin with b'MPSNAP2"):
         make("reader", cache).wait_for(0, timeout=LONG)
 
 

@@ -53,5 +53,5 @@ def test_without_caches_all_read_from_the_root() -> None:
 
 
 def test_a_fan_out_of_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="fan_out=0, must be at least 1"):
+    with pytest.raises(ValueError, match="fan_out=0: must be at least 1"):
         plan_tree(["a"], 0)

@@ -203,7 +203,7 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{\n oops}", r"json:2: no JSON"),
+        ("{\n oops}", r"json:2: not valid JSON"),
         ("[]", "must be an object of constraints"),
         ('{\n\n"halo": {}}', r"json:3: the file has the unknown key 'halo'; known are form, halos"),
         ('{"form": 2}', "form: 2 is unknown; this version reads form 1"),
@@ -228,7 +228,7 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
         ('{"grid": {"pitches": [1, 0]}}', "grid has the unknown key 'pitches'"),
         ('{"port_keepout": -1}', "port_keepout: -1.0 must be at least 0"),
         ('{"port_keepout": 1' + 400 * "0" + "}", "more than 300 digits"),
-        (50_000 * "[", "lists are nested too deeply|no JSON"),
+        (50_000 * "[", "lists are nested too deeply|not valid JSON"),
     ],
 )
 def test_a_wrong_file_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:

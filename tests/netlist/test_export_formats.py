@@ -224,7 +224,7 @@ def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
 
 def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
-    with pytest.raises(DesignError, match=r"1 macros that are no components of it: mem\\\[1\\\]/ram"):
+    with pytest.raises(DesignError, match=r"1 macros that are not components of this file: mem\\\[1\\\]/ram"):
         export.def_bytes(read_def(tmp_path / "other.def"), moved(chip))
     placed = chip.placement.placed.copy()
     placed[chip.netlist.hard[1]] = False

@@ -48,7 +48,7 @@ def test_a_region_that_is_too_narrow_for_a_macro() -> None:
         if works:
             assert check_constraints(limited) == ()
         else:
-            refused(limited, r"chip: constraints and fixed macros leave no place for macro 'a': each must lie")
+            refused(limited, r"chip: constraints and fixed macros leave no legal position for macro 'a': each must lie")
 
 
 def test_turning_may_help_if_it_is_allowed() -> None:
@@ -56,7 +56,7 @@ def test_turning_may_help_if_it_is_allowed() -> None:
     region = Region("slot", np.array([[0.0, 0, 6, 40]]), np.array([1]))
     assert check_constraints(constrained(design, regions=(region,))) == ()
     upright = np.full(2, 0x0F)
-    refused(constrained(design, regions=(region,), orientations=upright), "leave no place for macro 'a'")
+    refused(constrained(design, regions=(region,), orientations=upright), "leave no legal position for macro 'a'")
 
 
 def test_a_region_that_is_too_small_for_its_macros() -> None:
@@ -64,7 +64,7 @@ def test_a_region_that_is_too_small_for_its_macros() -> None:
     region = Region("low", np.array([[0.0, 0, 20, 10]]), np.array([1, 2]))
     assert check_constraints(constrained(design, regions=(region,))) == ()
     # with halos of 1 the boxes need 12 · 12 each, and may reach beyond the region by 1 on each side: 22 · 12
-    words = r"region 'low' has room for 264\.0 µm² of macros and halos; macros 'a', 'b' need 288\.0 µm²"
+    words = r"region 'low' has space for 264\.0 µm² of macros and halos; macros 'a', 'b' need 288\.0 µm²"
     refused(constrained(design, regions=(region,), halo=halos(design, 1, 1)), words)
 
 
@@ -77,17 +77,19 @@ def test_all_macros_together_need_too_much() -> None:
     )
     refused(
         constrained(design, blockages=np.array([[0.0, 0, 40, 11]])),
-        r"the canvas has room for 1160\.0 µm² of macros and halos beside blockages and fixed macros",
+        r"the canvas has space for 1160\.0 µm² of macros and halos beside blockages and fixed macros",
     )
 
 
 def test_blockages_fixed_macros_and_ports_leave_no_place() -> None:
     design = chip(("kept", 20, 20), ("a", 12, 12), fixed=("kept",))
-    refused(constrained(design, port_keepout=1e-3), "no place for macro 'a'")  # 10 µm on each side of the fixed one
+    refused(
+        constrained(design, port_keepout=1e-3), "no legal position for macro 'a'"
+    )  # 10 µm on each side of the fixed one
     small = chip(("kept", 20, 20), ("a", 10, 10), fixed=("kept",))
     assert check_constraints(constrained(small, port_keepout=9.0)) == ()
-    refused(constrained(small, halo=halos(small, 0.5, 0.5)), "no place for macro 'a'")
-    refused(constrained(small, grid=SnapGrid(7.0, 7.0, 1.0, 1.0)), "no place for macro 'a'")
+    refused(constrained(small, halo=halos(small, 0.5, 0.5)), "no legal position for macro 'a'")
+    refused(constrained(small, grid=SnapGrid(7.0, 7.0, 1.0, 1.0)), "no legal position for macro 'a'")
     corners = np.array([[0.0, 0, 9, 9], [31, 0, 40, 9], [0, 31, 9, 40], [31, 31, 40, 40]])
     assert check_constraints(constrained(small, blockages=corners)) == ()
 
@@ -135,7 +137,7 @@ def test_slivers_between_rectangles_of_a_region_are_none() -> None:
     apart = Region("split", np.array([[0.0, 0, 20, 20], [20.01, 0, 40, 20]]), np.array([1]))
     wide = chip(("a", 21, 20))
     assert check_constraints(constrained(wide, regions=(region,))) == ()
-    refused(constrained(wide, regions=(apart,)), "leave no place for macro 'a'")
+    refused(constrained(wide, regions=(apart,)), "leave no legal position for macro 'a'")
 
 
 def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +195,7 @@ def test_a_macro_that_is_refused_stands_nowhere_on_a_fine_raster(seed: int) -> N
     try:
         check_constraints(design)
     except DesignError as error:
-        if "leave no place" not in str(error):
+        if "leave no legal position" not in str(error):
             return
         named = [node for node in design.placing_order.tolist() if repr(design.netlist.names[node]) in str(error)]
         fixed = design.netlist.hard[design.initial.fixed[design.netlist.hard]].tolist()

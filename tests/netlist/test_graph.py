@@ -119,6 +119,6 @@ def test_generate_commands_make_designs_that_load(tmp_path: Path, capsys: pytest
     assert (
         main(["generate", "planted", "--block-columns", "2", "--block-rows", "2", "--out", str(tmp_path / "best")]) == 0
     )
-    assert "least wirelength" in capsys.readouterr().out
+    assert "minimum wirelength" in capsys.readouterr().out
     assert load(tmp_path / "mine").name == "mine"
     assert len(load(tmp_path / "best", tmp_path / "best" / "optimum.plc").netlist.hard) == 4

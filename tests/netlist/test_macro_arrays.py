@@ -179,11 +179,14 @@ def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:
     ("settings", "words"),
     [
         ([ArraySetting("a", ("nothing*",))], "array 'a': the netlist has no hard macro 'nothing\\*'"),
-        ([ArraySetting("a", ("lone",))], "array 'a': lone means one macro; must be two or more"),
+        ([ArraySetting("a", ("lone",))], "array 'a': lone matches one macro; must match two or more"),
         ([ArraySetting("a", ("bank*",)), ArraySetting("b", ("bank[0]", "lone"))], "'bank\\[0\\]' is in array 'a', too"),
         ([ArraySetting("a", ("tag*", "lone"))], "array 'a': some of its macros are in region 'low'"),
-        ([ArraySetting("lone", ("bank*",))], "array 'lone': the netlist has a node of that name"),
-        ([ArraySetting("a", ("bank*",)), ArraySetting("a", ("tag*",))], "array 'a': the netlist has a node of that"),
+        ([ArraySetting("lone", ("bank*",))], "array 'lone': the netlist already has a node of that name"),
+        (
+            [ArraySetting("a", ("bank*",)), ArraySetting("a", ("tag*",))],
+            "array 'a': the netlist already has a node of that",
+        ),
     ],
 )
 def test_what_cannot_be_an_array_is_refused(flat: FlatDesign, settings: list[ArraySetting], words: str) -> None:
@@ -211,7 +214,7 @@ def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
         joined(stands, block)
     orientations = np.array(constraints_of(flat)[0].orientations)
     orientations[:2] = 1, 2
-    with pytest.raises(DesignError, match="no orientation that all of its macros may have"):
+    with pytest.raises(DesignError, match="its macros have no allowed orientation in common"):
         with_arrays(flat, dataclasses.replace(constraints_of(flat)[0], orientations=orientations), [block])
 
 
@@ -353,7 +356,7 @@ def test_an_order_that_nothing_says_is_that_of_the_names(flat: FlatDesign) -> No
     def place(given: FlatDesign, on_canvas: object) -> Placement:
         raise DesignError("no room")
 
-    for put, why in ((None, "nothing places them"), (place, "no room")):
+    for put, why in ((None, "cells and macros are not placed for the clustering"), (place, "no room")):
         found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=put)
         assert found.flat.arrays[0].names == import_flat(flat, ImportSettings(banks=True)).flat.arrays[0].names
         assert f"the macros of arrays are in the order of their names: {why}" in found.notices

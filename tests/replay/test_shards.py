@@ -235,9 +235,9 @@ def test_a_checkpoint_needs_a_folder(shards: Make) -> None:
 
 def test_a_shard_of_another_run_is_rejected_by_name(shards: Make, reader) -> None:
     _, addresses = shards(1, steps=STEPS + 1)
-    with pytest.raises(ShardMismatch, match=rf"replay shard 0 \(127.*does not hold episodes of {STEPS} steps"):
+    with pytest.raises(ShardMismatch, match=rf"replay shard 0 \(127.*does not contain episodes of {STEPS} steps"):
         writer(addresses, 0).write(episode(0), timeout=LONG)
-    with pytest.raises(RuntimeError, match=r"replay shard 0 .*does not hold episodes"):
+    with pytest.raises(RuntimeError, match=r"replay shard 0 .*does not contain episodes"):
         reader(addresses).read(1, timeout=LONG)
 
 

@@ -147,7 +147,7 @@ def test_damage_is_told_and_the_one_before_is_taken(
         restored = checkpoints.restore({"a": values})
     assert restored.step == 1
     np.testing.assert_array_equal(restored.tree["a"], values)
-    assert "trying the one before" in caplog.text
+    assert "trying the previous checkpoint" in caplog.text
     _damage(tmp_path / "checkpoints" / "1", damage)
     with pytest.raises(CheckpointDamaged):
         checkpoints.restore({"a": values})

@@ -110,7 +110,7 @@ def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained
         if file.is_file() and file.stat().st_size > 100:
             file.write_bytes(file.read_bytes()[:50])
     for name, message in (
-        ("missing", "there is no such folder"),
+        ("missing", "no such folder"),
         ("empty", "must be the folder of a training run: it has no config.yaml"),
         ("without", "no checkpoint"),
         ("damaged", "cannot be read"),

@@ -81,7 +81,5 @@ def test_a_name_means_the_policy_that_comes_with_the_project(tmp_path: Path, mon
     Path("base").mkdir()  # a folder of one's own comes first
     assert policy_folder("base", key="checkpoint") == Path("base")
     for missing in ("bass", "runs/base"):
-        with pytest.raises(
-            ConfigError, match=r"initial_policy=.*comes with the project \(base\): there is no such folder"
-        ):
+        with pytest.raises(ConfigError, match=r"initial_policy=.*comes with the project \(base\): no such folder"):
             policy_folder(missing, key="initial_policy")

@@ -96,7 +96,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_store_refuses_is_told_in_words(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StorageError, match=r"^s3://other/run/x cannot be written: there is no such bucket$"):
+    with pytest.raises(StorageError, match=r"^s3://other/run/x cannot be written: no such bucket$"):
         ObjectStore("s3://other/run", key="run_dir").write("x", b"")
     quiet = ObjectStore("s3://bucket/quiet", key="run_dir")
     quiet.write("x", b"")

@@ -168,7 +168,7 @@ def test_a_policy_is_read_from_there(address: str, machine: Path) -> None:
 def test_the_command_says_in_one_line_what_is_wrong(server: ObjectServer, machine: Path) -> None:
     done = run_here("macro-placement", "train", "design=toy6", "run_dir=s3://nobody/x", folder=machine)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("there is no such bucket") and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("no such bucket") and "Traceback" not in done.stderr
     assert list(machine.iterdir()) == []
 
 

@@ -179,7 +179,7 @@ def test_it_ends_with_all_connections(gate: Gate) -> None:
 
 
 def test_a_port_that_is_taken_is_named(gate: Gate, echo: int) -> None:
-    with pytest.raises(PortTaken, match=rf"127.0.0.1 port {gate.port} cannot be listened on"):
+    with pytest.raises(PortTaken, match=rf"cannot listen on 127.0.0.1 port {gate.port}"):
         Gate(echo, bind="127.0.0.1", token=TOKEN, port=gate.port)
 
 

@@ -350,7 +350,7 @@ def _reject_missing(file: DefFile, connections: np.ndarray) -> None:
         master = components.masters[components.master[component]]
         pin = nets.pins[nets.pin[connection]]
         first.append((file.line(nets.begin[net]), f"{pin} of {components.names[component]} ({master})"))
-    reject(file.path, [("connections to pins that the masters do not have", len(connections), first)])
+    reject(file.path, [("connections to pins that do not exist in their masters", len(connections), first)])
 
 
 def port_places(

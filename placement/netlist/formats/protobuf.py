@@ -64,7 +64,7 @@ def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) ->
     reject(path, columns["findings"])
     nodes = SimpleNamespace(**columns)
     if not nodes.names:
-        raise DesignError(f"{path}: holds no nodes; expected a netlist as a text-format graph proto")
+        raise DesignError(f"{path}: contains no nodes; expected a netlist as a text-format graph proto")
     is_soft = np.array([not is_flat and name.startswith(SOFT_MACRO_PREFIX) for name in nodes.names])
     is_soft &= nodes.type == _MACRO
     _check(path, data, nodes, is_soft)

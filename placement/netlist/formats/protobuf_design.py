@@ -132,7 +132,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
         (NodeKind.PORT, port_of, "ports", has_ports),
     ):
         if has_any:
-            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
+            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that are not in the DEF file")
     reject(file.path, findings)
     return node_of, port_of, notices
 
@@ -152,7 +152,7 @@ def _placement(
             x[cells] = die.x_low + x[cells] * die.width / reach_x
             y[cells] = die.y_low + y[cells] * die.height / reach_y
             notices.append(
-                f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
+                f"the protobuf's positions extend to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
                 f"{die.height:g} µm: cell positions are scaled to the die and are only a hint"
             )
     placed, fixed, components = cells.copy(), is_port.copy(), file.components

@@ -90,7 +90,7 @@ class _Macros:
         extent = np.array([[self.design.canvas.width], [self.design.canvas.height]])
         beyond = np.maximum(-self.low, self.high - extent).max(axis=0)
         for index in chosen[beyond[chosen] > TOLERANCE]:
-            yield int(self.hard[index]), f"reaches {beyond[index]:.4g} µm beyond the canvas"
+            yield int(self.hard[index]), f"extends {beyond[index]:.4g} µm beyond the canvas"
 
     def too_close(self, first: np.ndarray, second: np.ndarray) -> Reasons:
         """Both macros of every pair that overlaps, or is closer than its halos allow."""

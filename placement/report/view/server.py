@@ -62,7 +62,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
-        raise DesignError(f"{host}:{port}: cannot listen there: {error}; port=0 takes any that is free") from None
+        raise DesignError(f"{host}:{port}: cannot listen: {error}; port=0 selects a free port") from None
     return listening
 
 
@@ -192,7 +192,7 @@ async def _index(request: Request) -> Response:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in static_names():
-        return PlainTextResponse(f"{name}: there is no such file\n", 404, headers=_HEADERS)
+        return PlainTextResponse(f"{name}: no such file\n", 404, headers=_HEADERS)
     return Response(static_text(name), media_type=_TYPES[name[name.rindex(".") :]], headers=_HEADERS)
 
 
@@ -236,7 +236,7 @@ async def _listen(window: Window, page: str, connection: WebSocket, queue: async
             request = json.loads(text)
         except json.JSONDecodeError:
             request = None
-        queue.put_nowait(answer(window, page, request if isinstance(request, dict) else {"do": "no JSON object"}))
+        queue.put_nowait(answer(window, page, request if isinstance(request, dict) else {"do": "not a JSON object"}))
 
 
 async def _send(connection: WebSocket, queue: asyncio.Queue[dict[str, Any]]) -> None:

@@ -203,7 +203,7 @@ def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch
         names = tuple("Grp7" if name == "macro" else name for name in design.netlist.names)
         design = dataclasses.replace(design, netlist=dataclasses.replace(design.netlist, names=names))
     with pytest.raises(
-        DesignError, match="leave no place for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
+        DesignError, match="leave no legal position for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
     ):
         import_flat(design, ImportSettings(columns=4, rows=4, constraints=constraints))
 

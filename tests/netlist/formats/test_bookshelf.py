@@ -53,7 +53,7 @@ def test_counts_in_odd_places_are_passed(tmp_path: Path) -> None:
     wrong = FILES["nodes"].replace("Terminals : 2", "Terminals : 9"), FILES["nets"].replace("Pins : 6", "Pins : 7")
     notices = read_bookshelf(write(tmp_path, FILES | {"nodes": wrong[0], "nets": wrong[1]}))[0].notices
     assert [notice.partition(": ")[2] for notice in notices if "the file says" in notice] == [
-        "the file says numterminals : 9, but holds 2", "the file says numpins : 7, but holds 6",
+        "the file says numterminals : 9, but it contains 2", "the file says numpins : 7, but it contains 6",
     ]  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_variants_of_other_tools(tmp_path: Path) -> None:
     assert found.netlist.names == plain.netlist.names
     new = [notice.partition(": ")[2] for notice in found.notices if notice not in plain.notices]
     assert new == [
-        "d.route contain no positions: they are skipped", "the file says numnodes : 4, but holds 5",
+        "d.route contain no positions and are ignored", "the file says numnodes : 4, but it contains 5",
     ]  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def test_gzipped_files_beside_the_aux_are_found(tmp_path: Path) -> None:
 FAULTS = {
     "fewer nodes": (
         {"nodes": FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6")},
-        r"d\.nodes:\d+: .* numnodes : 6, but holds 5",
+        r"d\.nodes:\d+: .* numnodes : 6, but it contains 5",
     ),
     "same node": ({"nodes": FILES["nodes"].replace("b 6 10", "a 6 10")}, r"1 duplicate node names: a"),
     "no number": ({"nodes": FILES["nodes"].replace("m 20 30", "m 20 x")}, r"d\.nodes:5: expected the height, a number"),
@@ -167,7 +167,7 @@ FAULTS = {
     "cut nets": ({"nets": FILES["nets"][:-6]}, r"says 1 pins, but has 0"),
     "pin before a net": ({"nets": " a I\n"}, "expected NetDegree"),
     "unknown position": ({"pl": FILES["pl"] + "z 1 1 : N\n"}, "1 positions of nodes that do not exist: z"),
-    "two positions": ({"pl": FILES["pl"] + "a 1 1 : N\n"}, "node 'a' has a position already"),
+    "two positions": ({"pl": FILES["pl"] + "a 1 1 : N\n"}, "node 'a' already has a position"),
     "odd orientation": (
         {"pl": FILES["pl"].replace("f 60 80 : FS", "f 60 80 : UP")},
         "expected an orientation or /FIXED, found 'UP'",

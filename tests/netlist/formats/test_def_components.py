@@ -149,11 +149,11 @@ def test_notices_of_what_is_likely_meant_otherwise(tmp_path: Path) -> None:
         "BLOCK in the LEF of those that are macros"
     ) in notices
     # Both memories reach above the rows, which end at 8 µm; one of them is fixed.
-    assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay in place" in quiet
+    assert "1 fixed macros extend beyond the core, the first being 'mem[0]/ram': they stay in place" in quiet
 
 
 def test_pins_of_macros_without_shapes_are_said(tmp_path: Path) -> None:
-    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are assumed to be in the middle"
+    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are assumed to be at the macro's centre"
     assert said not in read(tmp_path, LEF, DEF).notices
     bare = LEF.replace("    PORT\n      LAYER M2 ;\n        POLYGON 8 3 9 3 9 4 8 4 ;\n    END\n", "")
     assert said in read(tmp_path, bare, DEF).notices
@@ -163,7 +163,7 @@ def test_ports_beyond_the_die_are_said(tmp_path: Path) -> None:
     # The die is 60 × 40 µm: 0.6 µm beyond an edge are let pass.
     for y, beyond in ((-500, False), (-700, True)):
         text = DEF.replace("PLACED ( 100 200 ) N", f"PLACED ( 100 {y} ) N")
-        said = "1 ports lie beyond the die, the first being 'out': they keep their positions"
+        said = "1 ports are outside the die, the first being 'out': they keep their positions"
         assert (said in read(tmp_path, LEF, text).notices) == beyond
 
 

@@ -108,14 +108,14 @@ FAULTS = {
     "rows beyond the die": (
         LEF,
         DEF.replace("r0 core 2000", "r0 core 90000").replace("r1 core 2000", "r1 core 90000"),
-        "the rows span .* beyond the die of .* they must lie in it",
+        "the rows span .* beyond the die of .* they must be inside the die",
     ),
     "unknown site": (
         LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
         "a single row does not show its height",
     ),
-    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "rows above each other need a STEP"),
+    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "repeated in y needs a y STEP"),
     "slanted die": (
         LEF,
         DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
@@ -169,7 +169,7 @@ def test_a_design_without_rows_has_the_die_for_its_core(tmp_path: Path) -> None:
 def test_a_core_ends_with_the_die(tmp_path: Path) -> None:
     design = read(tmp_path, text=DEF.replace("r0 core 2000", "r0 core 20000"))
     assert design.floorplan.core == Rectangle(2, 4, 60, 8)
-    assert any(notice.endswith("the core ends with the die") for notice in design.notices)
+    assert any(notice.endswith("the core is clipped to the die") for notice in design.notices)
 
 
 def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:

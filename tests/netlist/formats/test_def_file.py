@@ -132,10 +132,16 @@ def test_a_mark_at_the_beginning_is_passed(tmp_path: Path) -> None:
 
 FAULTS = {
     "no END DESIGN": (DEF.replace("END DESIGN", ""), r":\d+: the file ends without 'END DESIGN'"),
-    "cut in nets": (DEF[: DEF.index("- q ( mem")], r"the file ends where 'END NETS' must follow"),
-    "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "seems to be cut"),
-    "cut in special nets": (DEF[: DEF.index("END SPECIALNETS")], "the file ends where 'END SPECIALNETS' must follow"),
-    "cut in a skipped section": (DEF[: DEF.index("DESIGN note")], r":6: PROPERTYDEFINITIONS .* has no 'END"),
+    "cut in nets": (DEF[: DEF.index("- q ( mem")], r"expected 'END NETS', found the end of the file"),
+    "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "appears to be truncated"),
+    "cut in special nets": (
+        DEF[: DEF.index("END SPECIALNETS")],
+        "expected 'END SPECIALNETS', found the end of the file",
+    ),
+    "cut in a skipped section": (
+        DEF[: DEF.index("DESIGN note")],
+        r":6: the PROPERTYDEFINITIONS section .* has no 'END",
+    ),
     "huge count": (DEF.replace("NETS 6 ;", "NETS 99999999999999 ;"), "out of range"),
     "same component": (DEF.replace("- u2 INV", "- u1 INV"), r":23: 1 duplicate component names: u1"),
     "unknown component": (
@@ -149,14 +155,14 @@ FAULTS = {
     "no number": (DEF.replace("( 5000 8000 )", "( 5000 y )"), r":19: expected y, a number, found 'y'"),
     "out of range": (DEF.replace("( 5000 8000 )", "( 5000 8000000000 )"), "8000000000 is out of range"),
     "infinite": (DEF.replace("( 5000 8000 )", "( inf 8000 )"), "expected x, a number, found 'inf'"),
-    "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "a halo must be 0 or wider"),
+    "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "the widths of a halo must be at least 0"),
     "two statements in one": (DEF.replace("- u2 INV + UNPLACED ;", "- u2 INV + UNPLACED"), "has no ';'"),
-    "no DEF": ("hello world ;", r":1: 'hello' begins no statement of a DEF file"),
+    "no DEF": ("hello world ;", r":1: 'hello' is not a DEF statement"),
     "section of no DEF": (DEF.replace("- u1 INV", "u1 INV"), "expected '-' or 'END COMPONENTS'"),
     "empty": ("", "the file ends without"),
     "open string": ('VERSION "5.8 ;', "no closing quote"),
     "partial": (DEF.replace("PARTIAL 40", "PARTIAL 140"), "PARTIAL must be from 0 to 100"),
-    "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "too few or too many points"),
+    "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "a RECT must have 2 points"),
 }
 
 
@@ -178,26 +184,26 @@ def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
 
 
 HARMLESS = {
-    "escapes": (DEF.replace("( u2 Y )", "( u\\2 Y )"), r"1 names that are declared with other escapes.*: u.2"),
+    "escapes": (DEF.replace("( u2 Y )", "( u\\2 Y )"), r"1 names that are declared with different escapes.*: u.2"),
     "net twice": (
         DEF.replace("- q ( mem", "- o ( mem"),
-        ":53: 1 nets with the name of another one: each is a net of its own: o",
+        ":53: 1 duplicate net names: all of these nets are kept: o",
     ),
-    "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first one counts: clk"),
+    "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first pin is used: clk"),
     "too few": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), "are read: COMPONENTS with 5, declared 6"),
-    "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections with another number of entries than declared"),
+    "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections whose number of entries differs"),
     "no shape": (DEF.replace("SOFT RECT ( 0 0 ) ( 1000 1000 )", "SOFT"), ":37: 1 blockages without a shape"),
-    "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports that NETS names and PINS does not: .* r"),
+    "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports in NETS that PINS does not declare .* r"),
     "wildcard": (DEF.replace("POWER + ROUTED", "SIGNAL + ROUTED"), r"components \(\*\).*: VDD in net VDD"),
-    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "1 TRACKS without a count or step above 0.*: X"),
+    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "1 TRACKS whose count or step is not above 0 .*: X"),
     "no layer": (DEF.replace("NETS 6", "TRACKS X 5 DO 9 STEP 2 ;\nNETS 6"), "1 TRACKS without a LAYER.*: X"),
-    "statement": (DEF.replace("NETS 6", "IOFOO a b ;\nNETS 6"), ":48: 1 statements that say nothing .*: IOFOO"),
+    "statement": (DEF.replace("NETS 6", "IOFOO a b ;\nNETS 6"), ":48: 1 statements that are unknown .*: IOFOO"),
     "section": (
         DEF.replace("NETS 6", "SCANCHAINS 1 ;\n- a + START u1 A ;\nEND SCANCHAINS\nFOO 1 ;\n- a b ;\nEND FOO\nNETS 6"),
-        r":48: 2 statements that say nothing .*: SCANCHAINS, FOO \(line 51\)",
+        r":48: 2 statements that are unknown .*: SCANCHAINS, FOO \(line 51\)",
     ),
     "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ missing spaces before ';'"),
-    "more": (DEF + "VERSION 5.8 ;", r":58: 1 words behind END DESIGN: they are left out: VERSION"),
+    "more": (DEF + "VERSION 5.8 ;", r":58: 1 words after END DESIGN are ignored: VERSION"),
 }
 
 

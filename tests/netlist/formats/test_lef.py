@@ -170,7 +170,7 @@ def test_paths_are_as_wide_as_their_layer_in_another_file(tmp_path: Path) -> Non
 
 FAULTS = {
     "cut in a macro": (LEF[: LEF.index("END INV")], "END INV"),
-    "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "seems to be cut"),
+    "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "appears to be truncated"),
     "negative size": (LEF.replace("SIZE 1 BY 2", "SIZE -1 BY 2"), r"cells.lef:71: the size of macro 'INV' is -1 × 2"),
     "no number": (
         LEF.replace("SIZE 1 BY 2", "SIZE 1 BY two"),
@@ -201,7 +201,7 @@ def test_unknown_statements_and_blocks_are_passed_over_and_counted(tmp_path: Pat
     plain, odd = (read_lefs([write(tmp_path, one)])[0] for one in (LEF, text))
     assert odd.masters.keys() == plain.masters.keys() and odd.sites == plain.sites
     added = [notice for notice in odd.notices if notice not in plain.notices]
-    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are skipped: FOO (2), BAR")
+    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are ignored: FOO (2), BAR")
     with pytest.raises(DesignError, match="END name matches no earlier statement"):
         read_lefs([write(tmp_path, LEF.replace("END LIBRARY", "END name\nEND LIBRARY"))])
 

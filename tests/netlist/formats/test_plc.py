@@ -110,7 +110,7 @@ REFUSED = {
     "index with a fraction": ("3 4 4 N 0", "3.0 4 4 N 0", 12, "node index '3.0'"),
     "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is not a port"),
     "missing index": ("1 10.1 8.25 S 0\n", "", 11, "without lines for 1 nodes, the first being index 1 ('ram')"),
-    "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was placed on line 11 already"),
+    "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was already placed on line 11"),
     "unknown orientation": ("8.25 S 0", "8.25 R90 0", 11, "orientation of node 1 is 'R90'; must be one of N, FN"),
     "NaN": ("10.1", "nan", 11, "x of node 1 is 'nan'; must be a finite number"),
     "infinite": ("8.25", "-inf", 11, "y of node 1 is '-inf'"),

@@ -183,7 +183,7 @@ def test_refusal_names_file_line_and_reason(reason: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kept", [20, 200, 640, len(NETLIST) - 2])
 def test_cut_text_is_refused(kept: int, tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match=r"netlist\.pb\.txt:\d+: .*seems to be cut"):
+    with pytest.raises(DesignError, match=r"netlist\.pb\.txt:\d+: .*appears to be truncated"):
         read(tmp_path, NETLIST[:kept])
 
 

@@ -140,14 +140,14 @@ FAULTS = {
     "zero size": (FLAT.replace("f: 8.0", "f: 0.0"), DEF, r"1 macros whose width is not above 0: m\[0\]"),
     "no size": (FLAT.replace('key: "height"', 'key: "depth"'), DEF, "3 nodes without a height: m"),
     "no type": (FLAT.replace('"stdcell"', '"cell"', 1), DEF, r"must be one of macro, macro_pin"),
-    "cut": (FLAT[: FLAT.rindex("}")], DEF, "seems to be cut"),
+    "cut": (FLAT[: FLAT.rindex("}")], DEF, "appears to be truncated"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
     "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that are not in the protobuf: m\[1\]"),
     "no such port": (
         FLAT,
         DEF.replace("- out + NET", "- oud + NET"),
-        "1 ports of the protobuf that the DEF file does not have: out",
+        "1 ports of the protobuf that are not in the DEF file: out",
     ),
 }
 

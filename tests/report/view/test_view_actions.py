@@ -186,6 +186,6 @@ def test_steps_are_replayed_by_the_command(
     assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 2
     assert "exists; give another name" in capsys.readouterr().err
     assert main(["view", "toy6", "nowhere.plc", "--out", "other.plc"]) == 2
-    assert "nowhere.plc: there is no such file" in capsys.readouterr().err
+    assert "nowhere.plc: no such file" in capsys.readouterr().err
     assert main(["view", "clustered40", "moved.plc", "--out", "other.plc"]) == 2
     assert "moved.plc" in capsys.readouterr().err

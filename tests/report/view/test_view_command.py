@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("words", "message"),
     [
         (["clustered40", "toy6.plc"], "toy6.plc:"),
-        (["toy6", "toy6.plc", "none.plc"], "placement=none.plc: there is no such file"),
+        (["toy6", "toy6.plc", "none.plc"], "placement=none.plc: no such file"),
         (["gone"], "gone"),
         (["toy6", "--port", "70000"], "port=70000"),
         (["toy6", "one", "two"], "only one run folder can be opened"),

@@ -56,7 +56,7 @@ export class Constrain {
       (placement.orientation[node] >= 4 ? drawn.reverse() : drawn).map((side) => side.toFixed(2)).join(", "), "Set");
     if (!text) return;
     const halo = text.split(/[ ,]+/).map(Number);
-    if (![2, 4].includes(halo.length) || halo.some(Number.isNaN)) app.tell(`${text}: must be two numbers, across and up, or four, left, bottom, right and top, in µm`, true);
+    if (![2, 4].includes(halo.length) || halo.some(Number.isNaN)) app.tell(`${text}: must be two numbers, x and y, or four, left, bottom, right and top, in µm`, true);
     else app.ask("constrain", { what: "halo", halo, nodes: nodes.length ? nodes : [node] });
 
     function away(one) { return Math.hypot(placement.x[one] - (left + right) / 2, placement.y[one] - (low + high) / 2); }
