@@ -219,7 +219,7 @@ class PolicyConfig(Settings, group="policy."):
         edge_bias: preference for cells near the canvas edge
         whitespace_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
-            in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
+            in logits times log(1 + distance in cells); if not 0, that placement takes seconds per design
         dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
             a CPU)
         location: use the location head
@@ -477,7 +477,7 @@ class OutputSettings(Settings):
     """Overwriting of existing output.
 
     Attributes:
-        force: replace what is there; other files of a design's folder stay
+        force: overwrite existing output; other files in a design's folder are kept
     """
 
     force: bool = False

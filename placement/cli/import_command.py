@@ -41,7 +41,7 @@ class ConstraintOptions(Settings):
         any_orientation: allow all orientations, whatever the LEF files say
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
             default gap: the halos)
-        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) to a block
+        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) into a block
         array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
