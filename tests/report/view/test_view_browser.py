@@ -152,7 +152,7 @@ def test_drag_cost_undo_save_reload(
     one.drag(hard(design), 30, 10)
     one.steps(2)
     one.save("mine.plc")
-    one.page.wait_for_selector("dialog:has-text('is there already')")
+    one.page.wait_for_selector("dialog:has-text('already exists')")
     one.page.click("dialog button:has-text('Cancel')")
     assert saved(tmp_path / "mine.plc", design) == placement
 
