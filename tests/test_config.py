@@ -39,7 +39,7 @@ def test_presets_can_be_joined_and_the_command_line_comes_last():
 
 
 DIFFERENT = {
-    # What the files set.
+    # The values in the files.
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
         "runtime.env_threads": 0,

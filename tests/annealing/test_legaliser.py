@@ -120,7 +120,7 @@ def test_spacing_is_rounded_up_to_each_axis_own_pitch(design):
     grid, nodes = SnapGrid(0.2, 1.5), np.array([0])
     boxes = boxes_of(design, design.initial, spacing=1.5, blockages=(), grid=grid)
     across, up = boxes.needed(nodes, nodes + 1)
-    assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch on both: 1.5, no multiple of 0.2
+    assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch; 1.5 is not a multiple of 0.2
     spaced = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, grid=grid))
     assert fits(spaced, legalise(spaced, design.initial, spacing=1.5), spacing=1.5)
 

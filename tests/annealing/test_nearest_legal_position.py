@@ -33,7 +33,7 @@ def _slow(start: np.ndarray, low: np.ndarray, high: np.ndarray, at: np.ndarray, 
 def test_no_place_is_nearer(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(0, 14 if seed < 50 else 60))
-    # Whole numbers: boxes touch each other and the limits exactly.
+    # With integers, boxes touch each other and the limits exactly.
     at = generator.integers(0, 100, (2, count)).astype(np.float64)
     reach = generator.integers(1, 60 if seed % 2 else 25 if seed < 50 else 9, (2, count)).astype(np.float64)
     start = generator.integers(-20, 120, 2).astype(np.float64)

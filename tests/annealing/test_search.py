@@ -78,12 +78,12 @@ def test_cost_falls_well_below_the_starts(design, starts):
 
 
 @pytest.mark.parametrize(
-    ("threads", "after", "schedule"),  # after so many rounds: while the starts are compared, and later
+    ("threads", "after", "schedule"),  # number of rounds: while the starts are compared, and later
     [(1, 2, "geometric"), (2, 2, "adaptive"), (1, 12, "adaptive"), (2, 12, "geometric")],
 )
 def test_a_stopped_search_resumes_to_the_same_end(design, tmp_path, monkeypatch, threads, after, schedule):
     monkeypatch.setattr(search_module, "HALVING_SHARE", 0.5)
-    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # made sooner than packed ones
+    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # faster to compute than packed ones
     arguments = {"config": config, "moves": 16_000, "threads": threads, "seed": 5, "round_moves": 500}
     whole = search(design, **arguments)
     rounds = []

@@ -94,7 +94,7 @@ def test_a_run_leaves_here_what_it_leaves_there(tmp_path: Path, monkeypatch: pyt
     own.result.write_text(text.replace('"scores": {', '"scores": {}, "more": {'))
     assert own.known()["scores"] == {}  # type: ignore[index]
     monkeypatch.setattr(running, "run_process", None)
-    with runner(StandIn(), tmp_path, monkeypatch) as run:  # judged again there, not run: no process can be started
+    with runner(StandIn(), tmp_path, monkeypatch) as run:  # scored again there, not run: no process can be started
         again = run(own, threading.Event())
     assert again is not None and again["scores"] == result["scores"]
 
@@ -138,7 +138,7 @@ def test_a_run_that_waits_for_others_is_not_given_up(monkeypatch: pytest.MonkeyP
 def test_runs_on_a_ray_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["benchmark", "smoke", "designs=toy6", "seeds=2", f"out={tmp_path}", "plots=false", "address=local"]
     words += ["placers=greedy@0.5", "parallel=2", "--commands", f"copy={COPY.command}"]
-    ended = subprocess.run(  # in a process of its own, for Ray reads its token once
+    ended = subprocess.run(  # in a separate process, because Ray reads its token once
         [sys.executable, "-m", "placement", *words], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False
     )
     assert ended.returncode == 0, ended.stderr

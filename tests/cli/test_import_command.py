@@ -105,7 +105,7 @@ def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path:
     assert (canvas.macro_routes_horizontal, canvas.macro_routes_vertical) == (9, 8)
     halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
     assert halos["core/u1/mem[1]"] == (4, 3, 2, 1) and halos["core/u0/mem[0]"] == (2, 2, 2, 2)
-    # The core begins ten rows of 2.72 µm further in than the die.
+    # The core starts ten rows of 2.72 µm inside the die.
     np.testing.assert_allclose(constraints.blockages, [[2.8, 2.8, 12.8, 22.8]])
     assert [names[node] for node in constraints.regions[0].nodes] == ["core/u2/mem[2]", "core/u3/mem[3]"]
     assert (constraints.port_keepout, constraints.grid.pitch_x, constraints.grid.pitch_y) == (1.5, 0.5, 0.25)
@@ -277,7 +277,7 @@ def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-# What a shell starts with & is deaf to Ctrl-C, and so is what that starts.
+# Processes that a shell starts with & ignore Ctrl-C, and so do their children.
 IMPORT_THAT_HEARS = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -314,7 +314,7 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         try:
             _, said = process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:  # seen once: a signal between two phases was lost; people press again
+        except subprocess.TimeoutExpired:  # observed once: a signal between two phases was lost, so it is sent again
             os.killpg(process.pid, signal.SIGINT)
             _, said = process.communicate(timeout=60)
     finally:
@@ -334,7 +334,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     assert len(changed) == 6 and all("RAM" in before[number] for number in changed)
     theirs = read_def(out).components
     assert (theirs.status == PlacementStatus.FIXED).sum() == 6
-    # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
+    # The core's offset, computed by hand: lower left corners are 10 rows further right and up than on the canvas.
     design = load(folder)
     placement = read_placement(plc, design.netlist)[1]
     flat = read_flat(folder)
@@ -343,7 +343,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     at = theirs.names.index(design.netlist.names[first])
     expected = placement.x[first] - design.netlist.width[first] / 2 + offset
     assert theirs.x[at] == round(expected * flat.floorplan.units)
-    # Handed back in, and out again: the same bytes.
+    # Imported and exported again: the same bytes.
     assert run("export", folder, out, "--out", tmp_path / "again.def.gz") == 0
     assert read_def(tmp_path / "again.def.gz").data == out.read_bytes()
 
@@ -363,7 +363,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     components = read_def(tmp_path / "placed.def").components
     at = {name: (components.x[number], components.y[number]) for number, name in enumerate(components.names)}
     bank = np.array([at[f"bank[{number}]"] for number in range(4)])
-    # In one row, 11 µm apart, in whatever order and whichever way it was turned.
+    # In one row, 11 µm apart, in any order and orientation.
     across, up = (np.sort(bank[:, axis]) - bank[:, axis].min() for axis in (0, 1))
     assert sorted((across.tolist(), up.tolist())) == [[0, 0, 0, 0], [0, 11000, 22000, 33000]]
     capsys.readouterr()

@@ -132,7 +132,7 @@ def test_arguments_of_train_as_hydra_takes_them():
     assert words("-m", "design=a,b", "--seed", "1,2") == ["-m", "design=a,b", "seed=1,2"]
     assert words("replay=memory", "--env.cost", "proxy") == ["replay.name=memory", "env.cost.name=proxy"]
     assert words("--run-dir", "a=b", "runtime=ray", "+hydra.x=1") == ["+hydra.x=1", "run_dir='a=b'", "runtime=ray"]
-    # Paths are taken as the shell passes them.
+    # Paths arrive as the shell passes them.
     assert words("run_dir=José (1)", "initial_policy=a=b") == ["run_dir='José (1)'", "initial_policy='a=b'"]
     assert words("run_dir='quoted'", "design=[a,b]") == ["run_dir='quoted'", "design=[a,b]"]
     assert words("--flips", "--runtime.minutes=2") == ["flips=true", "runtime.minutes=2"]
@@ -177,4 +177,4 @@ def test_the_nearest_key_goes_by_its_last_part():
     assert nearest("env.seeds", known) == "seed"
     assert nearest("cost.name", known) == "env.cost.name"
     assert nearest("plicy.name", known) == "policy.name"
-    assert nearest("runtime.shards", known) is None  # a group in common is no likeness
+    assert nearest("runtime.shards", known) is None  # a common group does not make names similar

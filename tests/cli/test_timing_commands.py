@@ -33,7 +33,7 @@ def test_import_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["evaluate", f"design={tmp_path / 'chip'}", "timing=true", "json=true"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])
-    # Nothing fails at 200 ps; the wire from the memory to the register beside it decides.
+    # Nothing fails at 200 ps; the wire from the memory to the register next to it is critical.
     assert (found["wns"], found["tns"], found["endpoints"], found["failing_endpoints"]) == (0.0, 0.0, 6, 0)
     assert found["timing_paths"][0]["start"] == "ram/CK" and found["timing_paths"][0]["macros"] == ["ram"]
     assert found["timing_groups"]["from macros"]["endpoints"] == 1

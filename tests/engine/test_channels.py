@@ -88,7 +88,7 @@ def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, flo
         (5.0, 20.0, 0.0, False),
         (4.0, 0.0, 2.0, False),  # as close as their halos allow
         (4.1, 0.0, 2.0, True),
-        (13.0, 0.0, 7.0, False),  # too close for the halos, which is another rule
+        (13.0, 0.0, 7.0, False),  # too close for the halos, which is a different rule
     ],
 )
 def test_pairs_by_hand(gap: float, lift: float, halo: float, broken: bool) -> None:

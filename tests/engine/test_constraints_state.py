@@ -83,7 +83,7 @@ def test_the_mask_is_what_the_oracle_allows(seed: int, choices: list[int]) -> No
         for row, column in np.ndindex(mask.shape):
             allowed = legal_by_oracle(design, state, row, column)
             assert not mask[row, column] or allowed
-            if not snaps or state.step == 0:  # on a grid the mask is careful where placed macros are near
+            if not snaps or state.step == 0:  # on a grid, the mask is conservative near placed macros
                 assert mask[row, column] == allowed
         cells = np.argwhere(mask)
         if not len(cells):
@@ -184,7 +184,7 @@ def test_refusals_say_which_rule() -> None:
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[large] = 1.0, 8.0
     apart = constrained(design, halo=halo)
-    # large covers (5, 10) to (25, 20); middle, 16 high, would begin at 27 on the gcell two rows up
+    # large covers (5, 10) to (25, 20); middle, with a height of 16, would begin at 27 on the gcell two rows up
     message = refusal(apart, 3, 1, before=((1, 1),))
     assert "it would be too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
     assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
@@ -193,7 +193,7 @@ def test_refusals_say_which_rule() -> None:
 def test_refusals_tell_halos_as_macros_are_turned() -> None:
     design = four_macros()
     large, small = node_of(design, "large"), node_of(design, "small")
-    assert design.initial.orientation[small] >= 4  # stands turned
+    assert design.initial.orientation[small] >= 4  # is rotated by 90°
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[small] = 1.0, 9.0
     message = refusal(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
@@ -233,7 +233,7 @@ def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
 def test_corners_are_snapped_below_the_gcells_centre() -> None:
     design = constrained(four_macros(), grid=SnapGrid(7.0, 0.0, 1.0, 0.0))
     state = PlacementState(design)
-    state.place(1, 2)  # large, 20 µm wide, centred at 25: its corner at 15 comes to 1 + 14
+    state.place(1, 2)  # large, 20 µm wide, is centred at 25: its corner at 15 snaps to 1 + 14
     assert state.centres().tolist() == [[25.0, 15.0]]
     state.undo()
     state.place(1, 3)  # its corner at 25 snaps to 22

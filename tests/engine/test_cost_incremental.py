@@ -113,12 +113,12 @@ def test_undone_moves_change_nothing() -> None:
 @pytest.mark.parametrize("name", ["proxy", "chip"])
 @pytest.mark.parametrize("away", [-1e9, -1e6, 1e6, 1e9])
 def test_a_macro_far_off_the_canvas_covers_nothing(name: Literal["proxy", "chip"], away: float) -> None:
-    # More gcells away than 32-bit whole numbers go.
+    # The distance in gcells exceeds 32-bit integers.
     design = dataclasses.replace(four_macros(), canvas=square_canvas(200, 200, cell=0.4))
     weights = CostWeights(1.0, 0.7, 0.3, name)
     cost = IncrementalCost(design, weights=weights)
     node = movable(design, NodeKind.HARD)[0]
-    # Where it stands along the other axis matters to wires alone.
+    # Its position along the other axis affects only wires.
     assert cost.move(node, away, 10.0).density_cost == cost.move(node, away, design.canvas.height / 2).density_cost
     cost.undo()
     assert cost.move(node, 10.0, away).density_cost == cost.move(node, design.canvas.width / 2, away).density_cost

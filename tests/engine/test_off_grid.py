@@ -123,7 +123,7 @@ def test_a_macro_abuts_what_it_can_touch_in_its_cell_and_stands_at_the_centre_el
     state = PlacementState(blocks((12, 12), (8, 14), (6, 6)))
     state.place(0, 0)  # the corner: both edges can be touched there
     np.testing.assert_allclose(state.centres()[-1], [6, 6])
-    state.place(0, 1)  # beside it, on the lower edge: 12 + 4, 7
+    state.place(0, 1)  # next to it, on the lower edge: 12 + 4, 7
     np.testing.assert_allclose(state.centres()[-1], [16, 7])
     state.place(2, 2)  # nothing near: the cell's centre
     np.testing.assert_allclose(state.centres()[-1], [25, 25])

@@ -124,7 +124,7 @@ def test_the_call_after_the_end_begins_the_next_episode(threads: int) -> None:
         first = pool.reset()[0]
         first = {name: array.copy() for name, array in first.items()}
         results = [flat(pool.step(pool.sample_actions())) for _ in range(3)]
-        results.append(flat(pool.step([-5, 10**6])))  # ignored, whatever they are
+        results.append(flat(pool.step([-5, 10**6])))  # ignored, whatever their values
     assert [result["terminated"].tolist() for result in results] == [[False] * 2] * 2 + [[True] * 2, [False] * 2]
     assert results[2]["step"].tolist() == [3, 3] and not results[2]["mask"].any()
     assert results[3]["elapsed_step"].tolist() == [0, 0] and not results[3]["reward"].any()
@@ -321,7 +321,7 @@ def test_results_are_not_written_over_while_they_are_held(batch_size: int) -> No
             del result
             pool.send(pool.sample_actions(ids), ids)
         assert all(np.array_equal(array, copy) for array, copy in held)
-    assert all(np.array_equal(array, copy) for array, copy in held)  # and they outlive the pool
+    assert all(np.array_equal(array, copy) for array, copy in held)  # and they outlive the pool, too
 
 
 def test_batches_that_nobody_holds_are_used_again_without_a_copy() -> None:

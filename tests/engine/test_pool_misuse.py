@@ -22,7 +22,7 @@ from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
 from tests.support.waiting import wait_until
 
-DEADLINE = 20.0  # seconds for what ought to happen at once
+DEADLINE = 20.0  # seconds for an event that should be immediate
 
 
 def ids(*values: int) -> np.ndarray:
@@ -207,7 +207,7 @@ def test_recv_from_several_threads_at_once() -> None:
         thread = threading.Thread(target=receive)
         thread.start()
         error: Exception = TimeoutError()
-        while isinstance(error, TimeoutError):  # until the thread has begun
+        while isinstance(error, TimeoutError):  # until the thread has started
             with pytest.raises((TimeoutError, RuntimeError)) as caught:
                 pool.recv(timeout=0.01)
             error = caught.value
@@ -244,7 +244,7 @@ def test_a_timeout_in_synchronous_mode_loses_nothing() -> None:
 @pytest.mark.parametrize("batch", [4, 2])
 def test_an_exception_in_a_worker_names_its_environment(batch: int) -> None:
     with one_macro_pool(4, lambda x: np.nan if x > 20 else 0.0, batch_size=batch, num_threads=2) as pool:
-        pool.send(ids(4, 0), ids(3, 1))  # the one at the right fails
+        pool.send(ids(4, 0), ids(3, 1))  # the right one fails
         with pytest.raises(
             WorkerError, match=r"environment 3: its step failed.*returned a value that is not finite"
         ) as caught:
@@ -280,7 +280,7 @@ def test_use_after_close(pool) -> None:
 
 
 def test_close_ends_the_threads_with_work_in_flight() -> None:
-    before = set(os.listdir("/proc/self/task"))  # threads of libraries among them may end meanwhile
+    before = set(os.listdir("/proc/self/task"))  # threads of libraries may end during the test
     calls: list[float] = []
 
     def term(x: float) -> float:
@@ -297,7 +297,7 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         pool.close()
         assert len(calls) < 64  # it does not wait for queued work
         assert set(os.listdir("/proc/self/task")) <= before
-    pool = None  # it holds the term, and the term holds it
+    pool = None  # it refers to the term, and the term refers to it
 
 
 def test_close_wakes_who_receives() -> None:
@@ -320,7 +320,7 @@ def test_close_wakes_who_receives() -> None:
     pool.close()
     thread.join(DEADLINE)
     assert "closed" in str(raised[0])
-    pool = None  # it holds the term, and the term holds it
+    pool = None  # it refers to the term, and the term refers to it
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import TURN, Canvas, Design, NodeKind
 from tests.support.designs import Net, Node, build, four_macros, random_design, square_canvas
 
-TOUCHING = 1e-6  # µm, an overlap of this or less is rounding
+TOUCHING = 1e-6  # µm; an overlap of at most this is rounding
 
 
 def size_of(design: Design, node: int) -> tuple[float, float]:

@@ -35,11 +35,11 @@ def test_the_best_by_the_check_is_kept(made: Path, searched: Path, capsys: pytes
     record = json.loads((searched / "candidates.json").read_text())
     worth = {one["number"]: one["flat_wirelength"] + 60 * one["beyond_tracks"] for one in record["candidates"]}
     best = json.loads((searched / "metrics.json").read_text())
-    assert len(set(worth.values())) == 2  # unlike seeds, unlike placements
+    assert len(set(worth.values())) == 2  # different seeds give different placements
     assert best["candidate"] == min(worth, key=lambda number: worth[number])
     assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "full=true", "json=true"]) == 0
     again = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds places
+    assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds positions
 
 
 def test_a_stopped_search_goes_on_to_the_same_end(

@@ -38,7 +38,7 @@ def test_the_full_evaluation_is_in_table_json_and_pictures(
     assert "pieces of row area" in out and "cells without a place" in out
     assert "did not spread" not in out
     measured = compute_costs(load(made, tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
-    assert found["cost"] == pytest.approx(measured.total, rel=1e-5)  # the file rounds places
+    assert found["cost"] == pytest.approx(measured.total, rel=1e-5)  # the file rounds positions
     assert {"cells.png", "routing.png", "placement.png", "rows.png"} <= {path.name for path in tmp_path.iterdir()}
     assert json.loads((tmp_path / "metrics.json").read_text())["flat_wirelength"] == found["flat_wirelength"]
 

@@ -27,7 +27,7 @@ def test_macros_are_placed_apart_and_near_their_nets(clustered: Design) -> None:
     assert low_x.min() >= -1e-3 and low_y.min() >= -1e-3
     assert (low_x + netlist.width[hard]).max() <= clustered.canvas.width + 1e-3
     assert (low_y + netlist.height[hard]).max() <= clustered.canvas.height + 1e-3
-    # Pairs of hard macros overlap by a small part of their area: the legaliser moves them little.
+    # Pairs of hard macros overlap by a small part of their area, so the legaliser moves them only a little.
     across = np.minimum.outer(low_x + netlist.width[hard], low_x + netlist.width[hard]) - np.maximum.outer(low_x, low_x)
     up = np.minimum.outer(low_y + netlist.height[hard], low_y + netlist.height[hard]) - np.maximum.outer(low_y, low_y)
     shared = np.triu(np.clip(across, 0, None) * np.clip(up, 0, None), 1).sum()

@@ -102,7 +102,7 @@ def test_cells_spread_to_the_density_that_is_asked_for() -> None:
     spread = place_mixed_size(made().netlist, start(), core, settings=settings)
     assert crowding(spread) < 0.85 * crowding(placed())
     assert half_perimeter(made().netlist, spread) > half_perimeter(made().netlist, placed())
-    full = dataclasses.replace(QUICK, density=0.01)  # a hundred times their area does not fit: they get what there is
+    full = dataclasses.replace(QUICK, density=0.01)  # their area times 100 does not fit: they get all there is
     assert np.isfinite(place_mixed_size(made().netlist, start(), core, settings=full).x).all()
 
 
@@ -165,7 +165,7 @@ def test_clusters_by_positions_hold_cells_that_any_placement_keeps_together() ->
     alone, placed = import_flat(flat), import_flat(flat, place=place_before_clustering)
     assert (alone.clustering.placed, placed.clustering.placed) == (False, True)
     assert placed.clustering.count < 1.5 * alone.clustering.count
-    # The macros are where the generator drew them, not where the clusters' placement had them.
+    # The macros are at the generator's positions, not at those of the placement for the clusters.
     assert spans(placed) < 0.9 * spans(alone)
 
 
@@ -233,7 +233,7 @@ def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_serves(i
         raise DesignError("too full")
 
     flat = without_positions()
-    if is_placed:  # cells have places, the macro has none
+    if is_placed:  # cells have positions, the macro has none
         placed = np.where(np.arange(flat.netlist.num_nodes) == flat.netlist.hard[0], False, True)
         flat = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, placed=placed))
     imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW), place=fail)

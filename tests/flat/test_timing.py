@@ -132,7 +132,7 @@ def test_a_moved_and_mirrored_macro(tmp_path: Path) -> None:
     evaluator = TimingEvaluator(timing, flat)
     at_x, at_y = evaluator.places(moved)
     pins = [pin for pin in range(len(timing.node)) if timing.node[pin] == ram]
-    # The pin is 4.9 and 2.9 µm left of and below the middle, (5, 23) and 7 to the right; S turns that around.
+    # The pin is 4.9 µm left of and 2.9 µm below the centre, (5, 23) and 7 to the right; S reverses this.
     assert at_x[pins].tolist() == pytest.approx([12 + 4.9] * len(pins), abs=1e-4)
     assert at_y[pins].tolist() == pytest.approx([23 + 2.9] * len(pins), abs=1e-4)
 
@@ -141,7 +141,7 @@ def test_a_heavy_net_is_taken_as_buffered(tmp_path: Path) -> None:
     timing, flat = chip(tmp_path)
     limited = dataclasses.replace(timing, wires=dataclasses.replace(WIRES, most_load=3.0))
     found = ends(limited, flat, timed(limited, flat))
-    # First sees 3 fF instead of 9.2; its pins of 6 fF need a tree of log(6 / 3) / log(4) stages of 10 ps.
+    # First drives 3 fF instead of 9.2; its pins of 6 fF need a tree of log(6 / 3) / log(4) stages of 10 ps.
     assert found["ram/D[1]"] == pytest.approx(REQUIRED - (20 + 3 + 0.1 * 26.5 + 10 * np.log(2) / np.log(4)), abs=1e-3)
 
 
@@ -228,7 +228,7 @@ def test_an_inverted_clock_captures_half_a_period_earlier(tmp_path: Path) -> Non
         "COMPONENTS 6 ;", "COMPONENTS 7 ;\n- i INV + PLACED ( 0 10000 ) N ;"))  # fmt: skip
     found = ends(timing, flat, timed(timing, flat))
     assert found["second/D"] == pytest.approx(EXPECTED["second/D"] - 100, abs=1e-3)
-    # What it launches comes 100 ps later, too.
+    # Its launched signals arrive 100 ps later, too.
     assert found["out"] == pytest.approx(EXPECTED["out"] - 100, abs=1e-3)
 
 
@@ -264,9 +264,9 @@ LATCH_LEF = LEF.replace("MACRO DFF", "MACRO LATCH\nCLASS CORE ;\nSIZE 1 BY 2 ;\n
             "-clock_fall 20",
             80 - 0.05,
             40.0,
-        ),  # there before the latch opens at 200: what follows begins with its opening
-        ("50", 0.0, 50.05 + 30),  # there while it is open, from 0 to 100: 30 ps later it passes on
-        ("100", -15 - 0.05, 100 + 30),  # too late for the setup of 15 before it closes, and passes on as it closes
+        ),  # arrives before the latch opens at 200: the following path starts at the opening
+        ("50", 0.0, 50.05 + 30),  # arrives while the latch is open, from 0 to 100: it leaves 30 ps later
+        ("100", -15 - 0.05, 100 + 30),  # too late for the setup of 15; it leaves as the latch closes
     ],
 )
 def test_a_latch_lends_time(tmp_path: Path, delay: str, at_latch: float, leaves: float) -> None:
@@ -331,7 +331,7 @@ def test_an_update_finds_what_a_full_pass_finds(
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert (found.paths, found.total, found.groups) == (expected.paths, expected.total, expected.groups)
         delays = full.delays(placement)
-        if random.random() < 0.2:  # asks for delays, and so begins anew
+        if random.random() < 0.2:  # requests delays, which restarts the update
             np.testing.assert_array_equal(updated.delays(placement)["wire"], delays["wire"])
 
 

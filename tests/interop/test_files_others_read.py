@@ -66,7 +66,7 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
     found = imported(Chip(macros=ORIGIN, cells=cells), tmp_path / "all")
     assert not found.flat.placement.placed[found.flat.netlist.kind != NodeKind.PORT].any()
     assert found.has_note(r"^chip\.def: 4 components PLACED at one point \(0, 0\) are treated as unplaced$")
-    # Macros alone; one macro at the point of the cells; pins.
+    # Macros only; one macro at the cells' point; pins.
     spread = {"c0": "+ PLACED ( 0 0 ) N", "c1": "+ PLACED ( 8000 0 ) N", "c2": "+ PLACED ( 9000 0 ) N"}
     found = imported(Chip(macros=ORIGIN, cells=spread), tmp_path / "macros")
     assert found.flat.placement.placed[found.flat.cells].tolist() == [False, True, True]
@@ -79,7 +79,7 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
         "3 of 3 ports have no position"
     )
     assert len(np.unique(found.flat.placement.x[found.flat.netlist.ports])) > 1
-    # Two macros apart are placed, and so is one alone.
+    # Two macros at different points are placed, and so is a single one.
     apart = {"m0": ORIGIN["m0"], "m1": "RAM + PLACED ( 30000 0 ) N"}
     for number, macros in enumerate((apart, {"m0": ORIGIN["m0"]})):
         found = imported(Chip(macros=macros), tmp_path / f"placed{number}")
@@ -129,7 +129,7 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     assert found.has_note(
         "^1 components of CLASS BLOCK, no higher than a row, are on no net: they are treated as cells$"
     )
-    # With a signal pin on a net it may be a memory.
+    # With a signal pin on a net, it may be a memory.
     found = imported(Chip(masters=RAM + master("LOW", 4, 2), macros=Chip().macros | {"l0": "LOW"}), tmp_path / "low")
     assert len(found.flat.netlist.hard) == 3
     assert found.has_note(
@@ -143,7 +143,7 @@ def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
     cells = {"c0": "+ FIXED ( 24000 34000 ) N", "c1": "+ FIXED ( 25000 34000 ) N", "tap": "+ FIXED ( 0 68000 ) N"}
     chain = Chip(core=(50, 70), macros=macros, cells={"c0": "", "c1": ""}).chain()
     found = imported(Chip(core=(50, 70), masters=RAM + tap, macros=macros, cells=cells, nets=chain), tmp_path)
-    # Two that touch are one obstacle; a tap, on no net, is none.
+    # Two that touch form one obstacle; a tap, which is on no net, is not an obstacle.
     assert found.design.constraints.blockages.tolist() == [[24, 34, 26, 36]]
     assert found.has_note("^macros keep off 2 fixed cells on nets$")
     assert found.has_note(r"^1 fixed cells without a net \(taps, fillers\) are not obstacles to macros$")
@@ -200,7 +200,7 @@ def test_a_pin_of_two_blocks_is_one_pin(tmp_path: Path) -> None:
     ]
     netlist = found.flat.netlist
     pin = int(np.flatnonzero(netlist.pin_node == 0)[0])
-    # The box around (0, 12) to (0.1, 12.1) and (0, 20) to (0.2, 20.2), from the centre (10, 15).
+    # The bounding box of (0, 12) to (0.1, 12.1) and (0, 20) to (0.2, 20.2), relative to the centre (10, 15).
     assert (netlist.pin_dx[pin], netlist.pin_dy[pin]) == (pytest.approx(-9.9), pytest.approx(1.1))
 
 
@@ -230,7 +230,7 @@ def test_a_port_joins_the_net_that_it_names(tmp_path: Path) -> None:
     chain = Chip().chain()
     found = imported(Chip(nets=chain | {"n0": "( m0 D )"}), tmp_path)
     assert found.counts == (2, 2, 4, 8)
-    # A net that only pins name, and further places of a pin.
+    # A net that only pins name, and further positions of a pin.
     ports = dict(Chip().ports) | {"b": "+ NET n0", "a.extra1": "+ NET n0", "c": "+ NET x", "d": "+ NET x"}
     del chain["n0"]
     found = imported(Chip(nets=chain | {"n0": "( m0 D )"}, ports=ports), tmp_path / "more")

@@ -292,7 +292,7 @@ def test_a_server_that_is_no_cache_is_named(make: Make, serve: Callable[..., str
         make("reader", address).wait_for(0, timeout=0.1)
 
 
-# Where it listens.
+# Listening addresses.
 
 
 def test_a_cache_listens_on_loopback_by_default_and_on_a_port_of_its_own(make: Make) -> None:
@@ -357,7 +357,7 @@ def test_a_dead_parents_children_follow_the_grandparent(make: Make, caplog: pyte
     assert reader.wait_for(2, timeout=LONG).version == 2
     with caplog.at_level(logging.WARNING):
         root.close()
-        served = reader.wait_for(2, timeout=LONG)  # a cache without parents serves what it has
+        served = reader.wait_for(2, timeout=LONG)  # a cache without parents serves its snapshot
         wait_until(lambda: bool(caplog.messages))
     assert served.version == 2 and leaf.version == 2
     assert len(caplog.messages) == 1 and "keeps serving version 2" in caplog.messages[0]

@@ -44,7 +44,7 @@ def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> No
     [
         (12.0, 20.0, Orientation.N, ALL_ORIENTATIONS, None),
         (12.0, 20.0, Orientation.FE, ALL_ORIENTATIONS, "16.0 × 10.0"),
-        (12.0, 20.0, Orientation.FE, 0b1111, None),  # it will be turned to N
+        (12.0, 20.0, Orientation.FE, 0b1111, None),  # it will be rotated to N
         (20.0, 12.0, Orientation.FE, ALL_ORIENTATIONS, None),
         (20.0, 12.0, Orientation.N, ALL_ORIENTATIONS, "10.0 × 16.0"),
         (20.0, 12.0, Orientation.N, 0b11110000, None),

@@ -70,7 +70,7 @@ def test_fixed_macros_that_stand_as_before_are_left_out(chip: FlatDesign) -> Non
     assert placement.fixed[chip.netlist.hard].tolist() == [True, False]
     there = export.macro_locations(chip, chip.netlist, placement)
     assert export.without_fixed(chip, there) == there[1:]
-    # Fixed, but somewhere else now.
+    # Fixed, but at another position now.
     assert export.without_fixed(chip, moved(chip)) == moved(chip)
 
 
@@ -91,7 +91,7 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
     location = MacroLocation("m", "m", "RAM", 1, -2, Orientation.S)
     written = export.def_bytes(read_def(tmp_path / "one.def"), [location])
     assert written == head + expected + b"\nEND COMPONENTS END DESIGN\n"
-    # What it wrote reads back as what it meant.
+    # The written file is read back with the same meaning.
     (tmp_path / "two.def").write_bytes(written)
     components = read_def(tmp_path / "two.def").components
     assert (components.x[0], components.y[0], components.status[0]) == (1, -2, PlacementStatus.FIXED)
@@ -114,7 +114,7 @@ def test_a_halo_that_the_file_does_not_have_is_written(tmp_path: Path, entry: by
     assert written == head + expected + b"\nEND COMPONENTS END DESIGN\n"
     (tmp_path / "two.def").write_bytes(written)
     assert read_def(tmp_path / "two.def").components.halo.tolist() == [[1, 2, 3, 4]]
-    # Without a halo, one of the file is removed; a macro that is added to a file has its own.
+    # Without a halo, the file's halo is removed; a macro that is added to a file has a halo entry.
     none = export.def_bytes(read_def(tmp_path / "two.def"), [dataclasses.replace(location, halo=(0, 0, 0, 0))])
     assert b"HALO" not in none and b"+ FIXED ( 1 -2 ) S" in none
     (tmp_path / "bare.def").write_bytes(

@@ -63,7 +63,7 @@ def test_a_region_that_is_too_small_for_its_macros() -> None:
     design = chip(("a", 10, 10), ("b", 10, 10))
     region = Region("low", np.array([[0.0, 0, 20, 10]]), np.array([1, 2]))
     assert check_constraints(constrained(design, regions=(region,))) == ()
-    # with halos of 1 the boxes need 12 · 12 each, and may reach beyond the region by 1 on each side: 22 · 12
+    # with halos of 1 each box needs 12 · 12, and may extend beyond the region by 1 on each side: 22 · 12
     words = r"region 'low' has space for 264\.0 µm² of macros and halos; macros 'a', 'b' need 288\.0 µm²"
     refused(constrained(design, regions=(region,), halo=halos(design, 1, 1)), words)
 
@@ -152,7 +152,7 @@ def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch)
     design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))
     blocked = constrained(design, blockages=np.array([[0.0, 0, 4, 4]]))
     check_constraints(blocked)
-    assert len(asked) == 4  # two sizes, each upright and turned
+    assert len(asked) == 4  # two sizes, each in both directions
     check_constraints(blocked)
     assert len(asked) == 4
 

@@ -42,7 +42,7 @@ def hand_made() -> Design:
 
 def test_graph_by_hand(hand_made: Design) -> None:
     graph = graph_arrays(hand_made)
-    # m0, m1, Grp_0, then port clusters at gcells 0 (p0, p1) and 24 (p2, on the far corner).
+    # m0, m1, Grp_0, then port clusters at gcells 0 (p0, p1) and 24 (p2, at the far corner).
     assert graph.vertex.tolist() == [3, 3, 4, 2, 0, 1]
     assert graph.kind.tolist() == [NodeKind.HARD, NodeKind.HARD, NodeKind.SOFT, NodeKind.PORT, NodeKind.PORT]
     assert graph.node.tolist() == [4, 5, 3, -1, -1]

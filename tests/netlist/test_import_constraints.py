@@ -187,7 +187,7 @@ def test_macros_that_may_be_turned_are_said(tmp_path: Path) -> None:
 
 
 def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> None:
-    # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, once it is fixed.
+    # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, and once it is fixed.
     more = r"- PLACEMENT + COMPONENT mem\[1\] RECT ( 18000 6000 ) ( 32000 16000 ) ;" + "\nEND BLOCKAGES"
     text = DEF.replace("BLOCKAGES 4", "BLOCKAGES 5").replace("END BLOCKAGES", more)
     (tmp_path / "chip.lef").write_text(LEF)

@@ -45,7 +45,7 @@ def test_other_technologies(technology: str, placed: bool, tmp_path: Path) -> No
     assert flat.floorplan.units == expected.units and flat.floorplan.manufacturing_grid == expected.grid
     assert flat.floorplan.rows.row_height == pytest.approx(expected.height)
     design = whole_way(flat, tmp_path / "design")
-    # By the tracks of each layer but the lowest, in its direction; edges make a track more or less.
+    # From the tracks of each layer but the lowest, in its direction; the edges add or remove a track.
     for direction, capacity in (
         ("HORIZONTAL", design.canvas.routes_horizontal),
         ("VERTICAL", design.canvas.routes_vertical),

@@ -17,7 +17,7 @@ from tests.support.designs import Node, NodeKind, build, four_macros, random_des
 
 
 def test_sizes_grid_and_aspect_of_a_hand_made_design() -> None:
-    inputs = graph_inputs(four_macros())  # large, middle and small, and one that is fixed
+    inputs = graph_inputs(four_macros())  # large, middle and small, and a fixed one
     assert inputs.macros == 3
     np.testing.assert_allclose(inputs.size, [[0.4, 0.2], [0.2, 0.32], [0.16, 0.12]])
     wide = random_design(1, hard=3, canvas=square_canvas(9, 7))

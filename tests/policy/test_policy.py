@@ -102,7 +102,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
     logits = np.asarray(_decide(agent, params, inputs, first))[0]
     assert np.unravel_index(logits.argmax(), logits.shape) == (1, 4)
-    # Distances in sides of a square as large as a cell.
+    # Distances in units of the side of a square with a cell's area.
     width, height = design.canvas.width / 9, design.canvas.height / 7
     away = np.abs(np.arange(9) - 4) * width / np.sqrt(width * height)
     np.testing.assert_allclose(logits[1] - logits[1, 4], -2 * np.log1p(away), atol=0.1)

@@ -156,7 +156,7 @@ def test_steps_that_are_not_finite_are_skipped_and_counted(
     episodes = played_episodes(designs, 32, 0, env=ENV)
     episodes[5].log_probabilities[0] = np.nan
     metrics = learner.update(episodes, iteration=0)
-    assert metrics["skipped_steps"] == PPO.epochs  # the sample lands in one minibatch of each epoch
+    assert metrics["skipped_steps"] == PPO.epochs  # the sample is in one minibatch of each epoch
     assert metrics["gradient_steps"] > 0
     assert int(learner.state.trained.skipped) == PPO.epochs
     assert np.isfinite(_flat(learner.state)).all()
@@ -171,7 +171,7 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
     np.testing.assert_array_equal(_flat(eight.state), _flat(initial))
     steps = 0.0
     for iteration in range(2):
-        episodes = played_episodes(designs, 32, iteration, env=ENV, version=0)  # older than the second learns from
+        episodes = played_episodes(designs, 32, iteration, env=ENV, version=0)  # too old for the second learner
         for one in (learner, eight):
             metrics = one.update(episodes, iteration=iteration)
         steps += metrics["gradient_steps"]

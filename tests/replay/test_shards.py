@@ -74,7 +74,7 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
     for _ in range(2):
         actors = [int(item.identity[0]) for item in replay.read(30, timeout=LONG)]
         assert [actors.count(home) for home in range(3)] == [10, 10, 10]
-    rest = replay.read(30, timeout=LONG)  # shard 0 has none left: the others bring its share
+    rest = replay.read(30, timeout=LONG)  # shard 0 has none left: the others take over its share
     assert sorted({int(item.identity[0]) for item in rest}) == [1, 2]
     for home in (1, 2):  # first in, first out
         mine = [int(item.identity[1]) for item in rest if item.identity[0] == home]
@@ -83,7 +83,7 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
     assert [shard.taken for shard in statistics] == [20, 30, 40]
     assert [shard.skew for shard in statistics] == [pytest.approx(taken / 30) for taken in (20, 30, 40)]
     assert all(shard.connected and shard.rate > 0 and shard.wait > 0 for shard in statistics)
-    wait_until(lambda: replay.size() == 0)  # all were taken; the tables are asked once a second
+    wait_until(lambda: replay.size() == 0)  # all were taken; the tables are polled once a second
 
 
 def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -> None:
@@ -95,7 +95,7 @@ def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -
         mine.write(episode(4), timeout=0.2)
     replay = reader(addresses)
     assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
-    mine.write(episode(4), timeout=LONG)  # the same again still waits: it exists already
+    mine.write(episode(4), timeout=LONG)  # the same episode still waits, because it exists already
     mine.write(episode(5), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [4, 5]
     assert replay.duplicates == 0

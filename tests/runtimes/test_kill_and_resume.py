@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cluster
 LONG = 400.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# The local runtime with a network that needs no compiling, so that many starts take seconds.
+# The local runtime with a network that needs no compilation, so that many starts take seconds.
 FAKE = """
 import sys
 from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
@@ -50,7 +50,7 @@ class Process:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         variables = {**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})}
         self.process = subprocess.Popen([sys.executable, *command], cwd=folder, env=variables, **pipes)
-        self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
+        self._deadline = threading.Timer(LONG, self.process.kill)  # also ends the reading of lines
         self._deadline.start()
         self.output: list[str] = []
 
@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
     assert process.end() == 0
     assert "complete 40\n" in process.output
     _check_whole(tmp_path, 40)
-    # In lock-step a run that was killed is, in the end, the run that was not.
+    # In lock-step, a run that was killed ends like one that was not.
     undisturbed = Process("-c", FAKE, str(tmp_path / "undisturbed"), "40", "memory")
     assert undisturbed.end() == 0
     columns = ("cost_mean", "cost_best", "learner_loss")
@@ -160,7 +160,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         first = Process(*command, folder=folders[0], environment=server.environment)
         first.until("iteration 20/")
         wait_until(lambda: "PUT /bucket/mine/.manifest.json" in (tmp_path / "s3.log").read_text())
-        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one looks on a busy machine
+        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one checks, on a busy machine
         # A second one waits to see whether the first one is alive.
         second = Process(*command, folder=folders[2], environment=server.environment)
         second.until("to see whether process")
@@ -170,7 +170,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         text = "".join(second.output)
         assert "files fetched into runs/remote/s3/bucket/mine" in text and "resumes after iteration" in text
         _check_whole(folders[2] / "runs/remote/s3/bucket/mine", 60)
-        # A run that is done is fetched whole, too.
+        # A complete run is downloaded completely, too.
         last = Process(*command, folder=folders[1], environment=server.environment)
         assert last.end() == 0, "".join(last.output)
         assert "iteration" not in "".join(line for line in last.output if line.startswith("iteration"))

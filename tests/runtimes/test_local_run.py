@@ -256,7 +256,7 @@ def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.
     identities = learners[0].seen + learners[1].seen
     assert len(set(identities)) == len(identities) == 48, "an episode was counted twice"
     assert second.best_cost <= first.best_cost and second.seconds >= first.seconds
-    # The random state went on: an undisturbed run draws the same losses.
+    # The random state was restored: an undisturbed run has the same losses.
     _run(_config(tmp_path / "undisturbed", iterations=6))
     losses = [[row["learner_loss"] for row in _rows(folder)] for folder in (tmp_path, tmp_path / "undisturbed")]
     assert losses[0] == losses[1]
@@ -305,7 +305,7 @@ def test_a_signal_while_learning_saves_what_was_learned(
     class Interrupting(FakeLearner):
         def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
             if iteration == 2:
-                self.state = {}  # half done: donated away
+                self.state = {}  # partly done: donated buffers
                 os.kill(os.getpid(), number)
             return super().learn(episodes, iteration=iteration, elapsed=elapsed)
 
@@ -322,7 +322,7 @@ def test_a_signal_while_learning_saves_what_was_learned(
 
 @pytest.mark.parametrize(
     ("what", "rows"),
-    # Iteration 3 was learned and saved; the row that had no room is missing.
+    # Iteration 3 was learned and saved; the row for which there was no space is missing.
     [("checkpoints/2", [1, 2, 3, 4]), ("metrics.csv", [1, 2, 4])],
 )
 def test_a_full_disk_ends_the_run_in_one_line_and_it_goes_on_once_there_is_room(

@@ -25,7 +25,7 @@ from tests.support.ray_run import LONG, ROOT, RayRun
 
 HEAD = "head"
 PORT = 6379
-OBJECT_STORE = 80_000_000  # bytes, the least that Ray takes
+OBJECT_STORE = 80_000_000  # bytes, the minimum that Ray accepts
 WALL_CLOCK = Path(__file__).with_name("wall_clock.c")
 
 
@@ -88,12 +88,12 @@ class Cluster:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_health_check_failure_threshold": "20",  # else a node that was cut off for half a minute is given up
+            "RAY_health_check_failure_threshold": "20",  # otherwise a node that is disconnected for 30 s is given up
             "XLA_FLAGS": "",
             **variables,
         }
         self._nodes: dict[str, psutil.Process] = {}
-        for host in network.hosts.values():  # Ray finds a machine's own address by asking for the way to the internet
+        for host in network.hosts.values():  # Ray determines a machine's address from its route to the internet
             way = ["ip", "-n", host.namespace, "route", "add", "default", "dev", "eth0"]
             subprocess.run(way, check=True, capture_output=True, timeout=LONG)
 

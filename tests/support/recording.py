@@ -55,6 +55,7 @@ def _told(episode: Episode) -> dict[str, Any]:
         "taken": int((episode.actions >= 0).sum()),
         "dead_end": bool(episode.dead_end),
         "cost": float(episode.costs[4]),
-        # A fake agent's log-probabilities are minus the iteration of its parameters: one for the whole episode.
+        # The log-probabilities of a fake agent are minus the iteration of its parameters: one value for the whole
+        # episode.
         "drawn_with": sorted({-int(value) for value in episode.log_probabilities[: int(episode.length)]}),
     }

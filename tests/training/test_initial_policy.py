@@ -21,7 +21,7 @@ from placement.training.run_folder import CHECKPOINTS_NAME
 from placement.training.trained_policy import parameter_shapes
 from tests.support.fakes import Silent
 
-# As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
+# As in configs/test.yaml, so that the programs are compiled only once for these and the command line's tests.
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 PPO = PPOConfig(iterations=1, episodes_per_iteration=8, epochs=1, minibatch_size=16)
 
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# With this the parameters that a run ends with are those that it began with.
+# With this learning rate, a run ends with its initial parameters.
 STILL = dataclasses.replace(PPO, learning_rate=1e-30)
 
 

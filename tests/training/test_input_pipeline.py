@@ -92,7 +92,7 @@ def test_a_well_formed_episode_with_an_illegal_action_is_rejected_and_counted(
 ) -> None:
     episodes = episodes_of(designs, 8)
     actions = episodes[3].actions.copy()
-    actions[1] = actions[0]  # one macro on another
+    actions[1] = actions[0]  # a macro on top of another
     episodes[3] = episodes[3]._replace(actions=actions)
     for episode in episodes:
         replay.write(episode, timeout=LONG)

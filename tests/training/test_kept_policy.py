@@ -23,7 +23,7 @@ from placement.training.trained_policy import (
 )
 from tests.support.fakes import Silent
 
-# As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
+# As in configs/test.yaml, so that the programs are compiled only once for these and the command line's tests.
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +78,7 @@ def test_a_name_means_the_policy_that_comes_with_the_project(tmp_path: Path, mon
     trained = read_settings(found, key="checkpoint")
     assert read_newest(found, trained.policy, key="checkpoint").iteration > 0
     assert sum(path.stat().st_size for path in found.rglob("*") if path.is_file()) < 10e6
-    Path("base").mkdir()  # a folder of one's own comes first
+    Path("base").mkdir()  # a folder of the user takes precedence
     assert policy_folder("base", key="checkpoint") == Path("base")
     for missing in ("bass", "runs/base"):
         with pytest.raises(ConfigError, match=r"initial_policy=.*comes with the project \(base\): no such folder"):

@@ -136,7 +136,7 @@ def test_what_is_published_is_fetched_and_only_changes_are_written(address: str,
         ["checkpoints/3/record/data", "checkpoints/3/tree/data", "metrics.csv", "best.plc", MANIFEST_NAME]
     )
     assert store.read("checkpoints/1/tree/data") is None
-    # Another program, which knows nothing, writes nothing that is there.
+    # Another program without a record of the uploads does not write existing objects again.
     store.written.clear()
     assert not Publisher(store, folder, read_manifest(store)).publish() and store.written == []
 
@@ -159,7 +159,7 @@ def test_a_state_that_was_published_in_part_is_never_read(
         f"checkpoints/{step}/{name}/data" for step in (1, 2) for name in ("tree", "record")
     }
     assert found["checkpoints/2/tree/data"] == b"tree of 2"
-    # The same publisher goes on later.
+    # The same publisher resumes later.
     store.breaks_at = sys.maxsize
     assert publisher.publish()
     fetch(store, tmp_path / "later")
@@ -219,7 +219,7 @@ def test_one_run_writes_at_a_time(address: str) -> None:
     first.release()
     assert len(notes) == 1 and "waits 2 s to see whether process" in notes[0]
     second = lease(address)
-    second.acquire(notes.append)  # at once: it was given back
+    second.acquire(notes.append)  # at once, because it was released
     second.release()
     assert len(notes) == 1 and ObjectStore(address, key="run_dir").read(LEASE_NAME) is None
 
@@ -236,7 +236,7 @@ def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str
     wait_until(lost.is_set)
     assert not cut_off.held
     cut_off.release()
-    assert b'"new"' in (store.read(LEASE_NAME) or b"")  # is not its own to remove
+    assert b'"new"' in (store.read(LEASE_NAME) or b"")  # it may not remove another's lease
 
 
 @pytest.mark.usefixtures("_soon")

@@ -84,7 +84,7 @@ def test_tensorboard_has_the_settings_and_the_placement(tmp_path: Path) -> None:
     best = BestTracker([four_macros()])
     assert best.pictures() == {}
     with MetricsWriter(tmp_path, hyperparameters={"seed": 3, "flips": True, "design": ["toy6"]}) as writer:
-        for iteration in (1, 2):  # the second time the best placement is as before
+        for iteration in (1, 2):  # the second time, the best placement is the same
             best.report(0, compute_costs(four_macros()), four_macros().initial, origin="test")
             writer.add_pictures(iteration, best.pictures())
     events = _events(tmp_path)

@@ -61,7 +61,7 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
     with stored(config(address), note=notes.append):
         assert working_folder(address).parts[:4] == ("runs", "remote", "s3", "bucket")
         learn(working_folder(address), 1)
-        wait_until(lambda: steps(address) == [1])  # while it runs
+        wait_until(lambda: steps(address) == [1])  # while the run is active
         learn(working_folder(address), 2)
     assert notes == [
         f"{address}: starts a run; its working folder is {working_folder(address)}",
@@ -74,7 +74,7 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
         assert notes[-1].endswith(f"3 files fetched into {working_folder(address)}, checkpoints [1, 2]")
         assert (working_folder(address) / "best.plc").read_text() == "best after 2"
         learn(working_folder(address), 3)
-    # Back on the first machine, what lies there is older, and is kept.
+    # Back on the first machine, the local state is older, and is kept.
     monkeypatch.chdir(machine)
     with stored(config(address), note=notes.append):
         assert sorted(path.name for path in (working_folder(address) / "checkpoints").iterdir()) == ["1", "2", "3"]
@@ -186,7 +186,7 @@ def test_a_learner_on_another_node_publishes_and_the_command_has_it_at_the_end(
         with published(settings, note=print):
             learn(working_folder(address), 1)
             wait_until(lambda: steps(address) == [1])
-            # It dies with what it has not published, and another one begins on the node.
+            # It dies before publishing its last state, and another run starts on the node.
             learn(working_folder(address), 2)
         with published(settings, note=print):
             assert sorted(path.name for path in (working_folder(address) / "checkpoints").iterdir()) == ["1", "2"]

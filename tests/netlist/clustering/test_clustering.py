@@ -41,13 +41,13 @@ def test_centroids_and_break_up_by_hand() -> None:
 
 
 def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
-    # A chain a0-a1-a2-b-c0-c1-c2, b alone in its group and on one net with each side.
+    # A chain a0-a1-a2-b-c0-c1-c2; b is alone in its group and on one net with each side.
     design = chain_design([("a", 3), ("b", 1), ("c", 3)])
     joined = connectivity(design)
     group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
     merged = merge_small(group, 3, joined, most_nodes=1, reach=np.inf)
     assert merged[:7].tolist() == [0, 0, 0, 0, 2, 2, 2]
-    # With distance: c's centre is nearer to b than a's once a stands elsewhere.
+    # With distance: c's centre is closer to b than a's once a is somewhere else.
     far = joined.x.copy()
     far[:3] += 1000
     apart = dataclasses.replace(joined, x=far)
@@ -76,7 +76,7 @@ def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
     group, count = fixed_groups(design, canvas, joined)
     names = design.netlist.names
     of = {name: int(group[index]) for index, name in enumerate(names)}
-    # The macro and the cells on its nets; the two ports stand on different sides.
+    # The macro and the cells on its nets; the two ports are on different sides.
     assert of["macro"] == 0
     assert (of["u1"], of["u2"]) == (0, 0)
     assert of["in"] != of["out"]
@@ -101,7 +101,8 @@ def test_what_every_clustering_holds(use_positions: bool) -> None:
     assert [coarse.names[node] for node in coarse.hard] == ["macro"]
     area = (coarse.width * coarse.height)[coarse.soft].sum()
     assert area == pytest.approx((netlist.width * netlist.height)[is_cell].sum() / 0.5)
-    # Slowly, net by net: the weight of all nets between places is that of the flat nets that leave a place.
+    # Computed slowly, net by net: the total weight of nets between clusters is that of the flat nets that leave a
+    # cluster.
     expected = 0.0
     for net in range(netlist.num_nets):
         pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
@@ -126,7 +127,7 @@ def test_nets_of_a_cluster_to_one_place_are_one() -> None:
         tuple(coarse.names[node] for node in coarse.pin_node[coarse.net_pins[begin:end]]): weight
         for begin, end, weight in zip(coarse.net_start[:-1], coarse.net_start[1:], coarse.net_weight, strict=True)
     }
-    # One link of the chain and three more between its ends.
+    # One link of the chain, and three more between its ends.
     assert weights[("Grp_0", "Grp_1")] == 4
 
 

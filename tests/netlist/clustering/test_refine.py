@@ -58,7 +58,7 @@ def test_the_gain_of_a_single_move_is_what_it_saves() -> None:
     joined = connectivity(design)
     group = np.full(design.netlist.num_nodes, -1)
     group[:40] = np.arange(40) % 4
-    group[:3] = 3  # room in the other groups
+    group[:3] = 3  # space in the other groups
     moved = 0
     for cell in range(40):
         found = refine(group, np.array([cell]), joined, reach=FAR, seed=cell)

@@ -49,7 +49,7 @@ def test_counts_in_odd_places_are_passed(tmp_path: Path) -> None:
         counted = FILES | {"pl": FILES["pl"].replace("UCLA pl 1.0\n", f"UCLA pl 1.0\n{count}")}
         found = read_bookshelf(write(tmp_path, counted))[0]
         assert found.placement.x.tolist() == plain.placement.x.tolist() and found.notices == plain.notices
-    # Where every node and every pin of a net is there, a wrong sum cuts nothing.
+    # If all nodes and all pins of each net are there, a wrong sum does not mean truncation.
     wrong = FILES["nodes"].replace("Terminals : 2", "Terminals : 9"), FILES["nets"].replace("Pins : 6", "Pins : 7")
     notices = read_bookshelf(write(tmp_path, FILES | {"nodes": wrong[0], "nets": wrong[1]}))[0].notices
     assert [notice.partition(": ")[2] for notice in notices if "the file says" in notice] == [
@@ -88,12 +88,12 @@ def test_by_hand(tmp_path: Path) -> None:
     netlist, placement, plan = design.netlist, design.placement, design.floorplan
     assert netlist.names == ("m", "a", "b", "p", "f")
     assert netlist.kind.tolist() == [NodeKind.HARD, NodeKind.CELL, NodeKind.CELL, NodeKind.PORT, NodeKind.HARD]
-    # Drivers first; the net of one pin is left out.
+    # Drivers come first; the net of one pin is ignored.
     assert netlist.pin_node.tolist() == [0, 1, 3, 1, 2]
     assert netlist.net_start.tolist() == [0, 3, 5]
     assert netlist.net_weight.tolist() == [3, 1]
     assert (netlist.pin_dx.tolist(), netlist.pin_dy.tolist()) == ([-5, 0, 0, 0, 1], [2.5, 0, 0, 0, 1])
-    # What moves stands at (0, 0) in the file: nowhere.
+    # Movable nodes are at (0, 0) in the file, which means unplaced.
     assert placement.placed.tolist() == [False, False, False, True, True]
     assert placement.fixed.tolist() == [False, False, False, True, True]
     assert (placement.x[3:].tolist(), placement.y[3:].tolist()) == ([-0.5, 80], [50.5, 90])

@@ -66,7 +66,7 @@ def test_pins_by_hand(tmp_path: Path) -> None:
     assert [DIRECTIONS[code] for code in pins.direction] == ["INPUT", "OUTPUT", "INPUT", "OUTPUT", "INOUT"]
     assert [USES[code] for code in pins.use] == ["SIGNAL", "", "CLOCK", "", "POWER"]
     assert pins.special.tolist() == [0, 0, 0, 0, 1]
-    # Of two ports the first one counts.
+    # Of two ports, the first one is used.
     assert (pins.x[:2].tolist(), pins.y[:2].tolist()) == ([0, 100], [475, 200])
     assert pins.box[:2].tolist() == [[-70, 0, 70, 140], [0, 0, 10, 10]]
     assert pins.orientation[0] == Orientation.E
@@ -229,7 +229,7 @@ def test_pins_join_the_nets_that_they_name(tmp_path: Path) -> None:
     nets = joined(read(tmp_path, alone))
     assert nets["q"] == ["mem[0]/ram Q", "q"]
     assert nets["in"] == ["in"]
-    # Supplies are no nets.
+    # Supplies are not nets.
     assert list(nets) == ["clk", "o", "q", "lone", "vss", "in"]
 
 
@@ -247,7 +247,7 @@ def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
     text = DEF.replace("SPECIALNETS 1", "SPECIALNETS 3").replace("END SPECIALNETS", special + "END SPECIALNETS")
     file = read(tmp_path, text)
     nets = joined(file)
-    # A net is what both sections say of it.
+    # A net has the pins of both sections.
     assert nets["q"] == ["u1 Y", "mem[0]/ram Q", "q"]
     assert nets["x"] == ["u2 Y", "out"]
     assert "VDD" not in nets and file.notices == ()
@@ -302,7 +302,7 @@ def test_the_same_as_lefdef_reads(tmp_path: Path, real: Callable[[str], Path], n
     lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
     plain = tmp_path / "plain.def"
     plain.write_bytes(gzip.decompress(real(name).read_bytes()))
-    reader = lefdef.C_DefReader()  # owns what it reads
+    reader = lefdef.C_DefReader()  # keeps what it reads alive
     theirs = reader.read(str(plain))
     ours = read_def(real(name))
     components = [theirs.c_components[index] for index in range(theirs.c_num_components)]

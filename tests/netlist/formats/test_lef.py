@@ -36,7 +36,7 @@ def test_library_by_hand(tmp_path: Path) -> None:
     ram, inverter = library.masters["RAM"], library.masters["INV"]
     assert (ram.is_block, ram.width, ram.height, ram.symmetry) == (True, 10, 6, {"X", "Y", "R90"})
     assert (inverter.is_block, inverter.site, inverter.kind) == (False, "core", "CORE")
-    # Offsets count from the lower left corner of the box: ORIGIN moves them.
+    # Offsets are relative to the lower left corner of the box, which ORIGIN moves.
     assert [(pin.name, pin.direction, pin.use, pin.layer) for pin in ram.pins] == [
         ("D[0]", "INPUT", "SIGNAL", "M1"),
         ("Q", "OUTPUT", "SIGNAL", "M2"),
@@ -96,7 +96,7 @@ def test_of_two_definitions_the_first_holds(tmp_path: Path) -> None:
     assert (library.masters["RAM"].width, library.masters["RAM"].height) == (10, 6)
     notice = "macro 'RAM' is defined twice in the LEF files, 10 × 6 µm, then 11 × 6 µm: the first definition is used"
     assert library.notices == (notice,)
-    # The same within one file.
+    # The same in one file.
     twice = LEF.replace("END LIBRARY\n", LEF[LEF.index("MACRO RAM") :].replace("SIZE 10 BY 6", "SIZE 11 BY 6"))
     assert read_lefs([write(tmp_path, twice)])[0].notices == (notice,)
 
@@ -112,7 +112,7 @@ def test_two_blocks_of_a_pin_are_one_pin(tmp_path: Path) -> None:
     again = "  PIN Q\n    DIRECTION OUTPUT ;\n    PORT\n      LAYER M1 ;\n        RECT 1 1 2 2 ;\n    END\n  END Q\n"
     library = read_lefs([write(tmp_path, LEF.replace("  PIN VDD", f"{again}  PIN VDD"))])[0]
     q = library.masters["RAM"].pins[1]
-    # Around (8, 3) to (9, 4) and (1, 1) to (2, 2), from the origin at (1, 2).
+    # The bounding box of (8, 3) to (9, 4) and (1, 1) to (2, 2), relative to the origin at (1, 2).
     assert (q.name, q.x, q.y, q.layer) == ("Q", 6, 4.5, "M2")
     assert [pin.name for pin in library.masters["RAM"].pins] == ["D[0]", "Q", "VDD"]
     assert len(library.masters["RAM"].pin_shapes["M1"]) == 3
@@ -238,7 +238,7 @@ def test_the_same_macros_as_lefdef_reads(tmp_path: Path, real: Callable[[str], P
     lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
     path = real(name)
     plain = write(tmp_path, gzip.decompress(path.read_bytes()).decode())
-    reader = lefdef.C_LefReader()  # owns what it reads
+    reader = lefdef.C_LefReader()  # keeps what it reads alive
     theirs = reader.read(str(plain))
     ours, _ = read_lefs([path])
     macros = [theirs.c_macros[index] for index in range(theirs.c_num_macros)]

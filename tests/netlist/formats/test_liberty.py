@@ -54,7 +54,7 @@ def test_a_library_by_hand(tmp_path: Path) -> None:
     assert len(arcs_of(library, "RAM")) == 4
     assert library.rise_capacitance[:2].tolist() == [2, 0]
     constant, per_slew, per_load = DELAY["INV"]
-    found = library.look_up(int(library.arc_tables[0]), 30.0, 70.0)  # beyond the table, where it goes on
+    found = library.look_up(int(library.arc_tables[0]), 30.0, 70.0)  # beyond the table, where it is extrapolated
     assert found == pytest.approx(constant + 30 * per_slew + 70 * per_load)
     check = [kind == SETUP_RISING for kind in library.arc_kind].index(True)
     assert library.look_up(int(library.arc_tables[4 * check]), 9.0, 9.0) == SETUP
@@ -96,7 +96,7 @@ def test_axes_in_the_other_order(tmp_path: Path) -> None:
     begin = int(library.offset[table])
     assert library.numbers[begin : begin + 4].tolist() == [0, 50, 0, 100]  # slews, then loads
     constant, per_slew, per_load = DELAY["INV"]
-    # The table's second value was that of the second load; now it is that of the second slew.
+    # The table's second value belonged to the second load; now it belongs to the second slew.
     assert library.look_up(table, 50.0, 0.0) == pytest.approx(constant + 50 * per_load)
     assert library.look_up(table, 0.0, 100.0) == pytest.approx(constant + 100 * per_slew)
 
@@ -113,7 +113,7 @@ def test_the_first_of_two_definitions_counts(tmp_path: Path) -> None:
     assert files.library.cells == ("INV", "BUF", "DFF", "RAM", "ROM")
     assert files.library.rise_capacitance[0] == 2
     assert "3 cells that several Liberty files define" in files.notices[0]
-    # Tables and pins of the last cell, from behind those that were left out.
+    # Tables and pins of the last cell, which follows the ignored ones.
     assert len(arcs_of(files.library, "ROM")) == 4 and "Q[1]" in files.library.pin_index(4)
     table = int(files.library.arc_tables[-4:][0])
     assert table < len(files.library.rows)
@@ -152,9 +152,7 @@ def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, message: 
 
         assert re.search(r"cells0\.lib:\d+: ", str(error)) and re.search(message, str(error)), str(error)
     else:
-        assert (
-            "{ }" in new
-        )  # the rest of the cell then consists of statements that are not a library's, which are ignored
+        assert "{ }" in new  # the rest of the cell is then not in a cell, and is ignored
 
 
 def test_a_cut_file_is_rejected_with_its_line(tmp_path: Path) -> None:

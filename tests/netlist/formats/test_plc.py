@@ -103,7 +103,7 @@ def test_standard_cells_need_no_line(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    # reason: (what to replace, by what, line blamed, words of the message)
+    # reason: (text to replace, replacement, reported line, words of the message)
     "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is not a port, macro or standard cell"),
     "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is not a port"),
     "negative index": ("3 4 4 N 0", "-3 4 4 N 0", 12, "node index '-3'"),

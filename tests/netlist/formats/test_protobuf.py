@@ -127,7 +127,7 @@ def line_of(text: str, part: str) -> int:
 
 
 REFUSED = {
-    # reason: (what to replace, by what, part of the line blamed, words of the message)
+    # reason: (text to replace, replacement, part of the reported line, words of the message)
     "unknown sink": ('input: "clk"', 'input: "nothing"', 'node {\n  name: "Grp_1/out"', "Grp_1/out drives nothing"),
     "unknown sink, full grammar": ('input: "clk"', "input: 'nothing'", "input: 'nothing'", "which does not exist"),
     "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', None, "not exist: Grp_1/out on Grp_2"),

@@ -103,7 +103,7 @@ def test_floorplan_of_a_def_file(tmp_path: Path) -> None:
     design, _ = read_protobuf_def(*write(tmp_path))
     netlist, placement = design.netlist, design.placement
     assert netlist.names == ("in", "m[0]", "u1", "u2", "out")
-    # Macros and ports stand as the DEF file has them, cells as the protobuf has them.
+    # Macros and ports have the DEF file's positions, cells the protobuf's.
     assert placement.x.tolist() == [0, 6, 20, 22, 40]
     assert placement.y.tolist() == [7, 6, 11, 13, 9]
     assert placement.orientation[1] == Orientation.N
@@ -172,7 +172,7 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert design.placement.placed[design.cells].all()
     assert any(notice.endswith("the file has none of the 1 macros: they are unplaced") for notice in design.notices)
     assert any("are not in the protobuf are ignored: TAP_0" in notice for notice in design.notices) == bool(components)
-    # The export adds them, as the file would write them.
+    # The export adds them in the file's notation.
     placement = dataclasses.replace(design.placement, x=np.full(5, 8.0), y=np.full(5, 9.0), placed=np.ones(5, bool))
     locations = macro_locations(design, design.netlist, placement)
     (tmp_path / "out.def").write_bytes(def_bytes(read_def(tmp_path / "plan.def"), locations))

@@ -207,7 +207,7 @@ def test_on_a_floorplan_without_components(tmp_path: Path) -> None:
     assert netlist.names == ("p/u[0]", "p/u1", "last", "idle", "grounded", "mem[0]/ram", "in", "out", "q")
     assert netlist.kind.tolist() == [NodeKind.CELL] * 5 + [NodeKind.HARD] + [NodeKind.PORT] * 3
     assert not design.placement.placed[:6].any()
-    # The port that the floorplan places is located there: the middle of its shape.
+    # The port has the floorplan's position: the centre of its shape.
     assert (design.placement.x[6], design.placement.y[6]) == (pytest.approx(0.05), pytest.approx(5.05))
     assert netlist.num_nets == 5
     assert design.written_name(5) == r"mem\[0\]/ram"

@@ -62,7 +62,7 @@ def test_a_region_and_a_halo_are_kept_to(tmp_path: Path) -> None:
     (region,) = session.design.constraints.regions
     assert (region.name, region.nodes.tolist(), region.is_exclusive) == ("left", [first], True)
     assert "is outside its region" in session.faults()[first][0]
-    assert set(session.faults()) >= {first, second}  # it keeps others out
+    assert set(session.faults()) >= {first, second}  # it excludes others
     ask(window, "remove_region", index=0)
     ask(window, "halo", halo=[500.0, 500.0], nodes=[first])
     assert session.design.constraints.halo[first].tolist() == [500.0] * 4

@@ -188,7 +188,7 @@ def test_align_and_distribute_by_hand() -> None:
     design = four_macros()
     nodes = np.array([design.netlist.names.index(name) for name in ("large", "middle", "small")])
     left = edit(design, design.initial, nodes, "align", "left")
-    widths = [20.0, 10.0, 8.0]  # `small` lies on its side
+    widths = [20.0, 10.0, 8.0]  # `small` is rotated by 90°
     assert [left.x[node] - width / 2 for node, width in zip(nodes, widths, strict=True)] == [5.0, 5.0, 5.0]
     top = edit(design, design.initial, nodes, "align", "top")
     assert [top.y[node] + height / 2 for node, height in zip(nodes, [10.0, 16.0, 6.0], strict=True)] == [43.0] * 3

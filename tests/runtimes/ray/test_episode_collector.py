@@ -80,7 +80,7 @@ class Bench:
 def test_episodes_come_with_their_iteration_and_the_best_placement_is_kept(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
 ) -> None:
-    Publications(tmp_path, iteration=0)  # an earlier learner took numbers
+    Publications(tmp_path, iteration=0)  # an earlier learner used some numbers
     bench = Bench(designs, tmp_path, iteration=7)
     bench.write(*episodes, version=bench.publications.number(7))
     taken = bench.collecting.read(8, timeout=LONG)
@@ -99,7 +99,7 @@ def test_old_and_orphaned_episodes_are_dropped_and_counted(
     before = Publications(tmp_path, iteration=0).number(0)
     bench = Bench(designs, tmp_path, oldest=1)
     numbers = [bench.publications.number(iteration) for iteration in range(4)]
-    bench.write(episodes[0], version=before)  # by an actor of a learner that died
+    bench.write(episodes[0], version=before)  # by an actor with parameters of a learner that died
     bench.write(episodes[1], version=numbers[1])  # two versions behind
     bench.write(episodes[2], version=numbers[2])
     (taken,) = bench.collecting.read(1, timeout=LONG)
@@ -183,7 +183,7 @@ def test_what_is_read_ahead_is_as_old_as_it_will_be(
     version = bench.publications.number(0)
     bench.write(*episodes, version=version)
     assert len(bench.collecting.read(8, timeout=LONG)) == 8
-    # From here on the learner learns: what is read is for the iteration after it.
+    # From here on, the learner learns: episodes read are for the following iteration.
     again = [episode._replace(identity=episode.identity + 100) for episode in episodes]
     bench.write(again[0], version=version)
     with pytest.raises(ReplayTimeout):
@@ -218,7 +218,7 @@ def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
 ) -> None:
     bench = Bench(designs, tmp_path, strict=strict)
     version = bench.publications.number(0)
-    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, hence not replayed for its placement
+    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, so it is not replayed for its placement
     bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()

@@ -57,7 +57,7 @@ def machine(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def cluster(folder: Path, machine: Path) -> Iterator[Cluster]:
     """The head offers no resources; either node can run all processes; the learner's GPU is on one of them."""
-    # No node is cut off here, so Ray may give up soon one that does not answer.
+    # No node is disconnected here, so Ray may give up an unresponsive one soon.
     variables = {RECORD: str(folder / "record"), "RAY_health_check_failure_threshold": "4"}
     with make_cluster([HEAD, "one", "two", STORE], folder, variables) as cluster:
         at = {"host": cluster.network.hosts[STORE].address, "prefix": cluster.on(STORE)}

@@ -43,7 +43,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     variables = {RECORD: str(folder / "record")}
     with make_cluster([HEAD, "one", "two", "spare", "stranger"], folder, variables) as cluster:
         cluster.start(HEAD, cpus=1, gpus=1)
-        for node in ("one", "two"):  # their disks are their own
+        for node in ("one", "two"):  # their disks are separate
             cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
         yield cluster
 
@@ -240,7 +240,7 @@ def test_training_reaches_what_it_reaches_on_one_machine(cluster: Cluster, tmp_p
             assert run.end(timeout=LONG) == 0, run.output()
         reached[name] = _trained(tmp_path / name)
     assert all(last < first for first, last, _ in reached.values()), reached
-    # Which policy played an episode depends on the clock, so two runs on one machine differ by some per cent, too.
+    # The policy that plays an episode depends on timing, so two runs on one machine differ by some per cent, too.
     falls = {name: first - last for name, (first, last, _) in reached.items()}
     assert falls["hosts"] > 0.75 * falls["machine"], reached
     assert reached["hosts"][2] < 1.05 * reached["machine"][2], reached

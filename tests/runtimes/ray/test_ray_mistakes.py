@@ -66,7 +66,7 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
     factories = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
     with RayRun(config, factories=factories, environment={"XLA_FLAGS": ""}) as run:
         assert run.end(timeout=LONG) == 1
-        said = run.lines[-1]  # before it stands what the script, which catches nothing, says of the learner's error
+        said = run.lines[-1]  # the lines before it are the uncaught exception of the script
         assert said.startswith("placement.utils.disk.DiskFull"), run.output()
         assert f"{tmp_path}/checkpoints/2 cannot be written: No space left on device" in said
 

@@ -43,7 +43,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
     )
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
-    killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
+    killed = run.kill("actor 0", timeout=LONG)  # a restarted process finds it, too
     run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is restarted", timeout=LONG)
     check_record(folder)
 
