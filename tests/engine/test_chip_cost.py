@@ -221,7 +221,10 @@ def test_a_channel_beside_a_macro_is_no_way_across(width: float, cut: float) -> 
         Node("right", NodeKind.PORT, 40.0, 15.0),
         Node("m", NodeKind.HARD, 15.0, 15.0, width, 10.0),
     ]
-    tracks = {"routes_horizontal": 0.1 / 0.7, "macro_routes_horizontal": 0.1 / 0.7}  # room for 10 µm of wire in a gcell
+    tracks = {
+        "routes_horizontal": 0.1 / 0.7,
+        "macro_routes_horizontal": 0.1 / 0.7,
+    }  # tracks for 10 µm of wire per gcell
     design = build(
         "channel", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [Net([("left", 0, 0), ("right", 0, 0)])]
     )

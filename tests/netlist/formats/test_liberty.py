@@ -152,7 +152,7 @@ def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, message: 
 
         assert re.search(r"cells0\.lib:\d+: ", str(error)) and re.search(message, str(error)), str(error)
     else:
-        assert "{ }" in new  # the rest of the cell is then not in a cell, and is ignored
+        assert "{ }" in new  # the rest is then outside the cell, and is ignored
 
 
 def test_a_cut_file_is_rejected_with_its_line(tmp_path: Path) -> None:
