@@ -52,7 +52,7 @@ def test_large_designs_place_several_macros_per_frame(tmp_path, monkeypatch):
     assert len(_frames(path)) == 1 + 5 + 1
 
 
-def test_what_a_search_made_of_the_placement_follows(tmp_path):
+def test_the_searchs_changes_follow(tmp_path):
     design = four_macros()
     moved = design.initial.moved(np.array([2]), np.array([35.0]), np.array([15.0]))
     improved = [("search, 1 s", moved), ("search, 2 s", design.initial)]

@@ -118,7 +118,7 @@ def test_several_designs():
         ("runtime.env_threads=-1", "runtime.env_threads=-1"),
     ],
 )
-def test_wrong_settings_are_refused_by_name(override, message):
+def test_wrong_settings_are_rejected_by_name(override, message):
     with pytest.raises(ConfigError) as caught:
         build(TrainConfig, composed(*override.split()))
     assert message in str(caught.value)

@@ -189,12 +189,12 @@ def test_flips_keep_to_allowed_orientations(design: Design) -> None:
     assert np.array_equal(kept[held], free.initial.orientation[held])
 
 
-def test_a_start_that_breaks_a_constraint_is_refused(design: Design) -> None:
+def test_a_start_that_breaks_a_constraint_is_rejected(design: Design) -> None:
     with pytest.raises(DesignError, match="violates a constraint; legalise the placement first"):
         Annealer(design, design.initial, config=AnnealConfig())
 
 
-def test_constraints_that_cannot_be_met_are_refused_before_the_search(design: Design) -> None:
+def test_constraints_that_cannot_be_met_are_rejected_before_the_search(design: Design) -> None:
     tiny = Region("tiny", np.array([[0.0, 0, 1, 1]]), design.netlist.hard[:1])
     with pytest.raises(DesignError, match=r"region 'tiny' has space for .* macro '.*' need"):
         search(constrained(design, regions=(tiny,)), config=AnnealConfig(), moves=1000)

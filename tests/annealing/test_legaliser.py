@@ -109,7 +109,7 @@ def test_corners_come_onto_the_manufacturing_grid(design, grid):
         assert np.abs(corner / grid - np.round(corner / grid)).max() < 1e-6
 
 
-def test_no_room_and_wrong_arguments_are_told(design):
+def test_no_space_and_wrong_arguments_are_reported(design):
     with pytest.raises(NoLegalPlacement, match="there is no legal placement with spacing 1000 µm"):
         legalise(design, design.initial, spacing=1000.0)
     with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
@@ -158,7 +158,7 @@ def test_a_canvas_that_is_nearly_full_is_filled_again(macros: int, sigma: float,
 
 
 @pytest.mark.slow
-def test_a_search_for_an_order_that_finds_no_room_is_made_again(monkeypatch) -> None:
+def test_a_search_for_an_order_that_fails_is_repeated(monkeypatch) -> None:
     design = dense_design(28, macros=133)
     begin = strewn(design, 100.0, seed=28)
     assert fits(design, legalise(design, begin))
@@ -183,7 +183,7 @@ def test_fixed_macros_and_halos_are_kept_to_where_it_is_nearly_full(seed: int) -
     assert legal.x[standing].tolist() == design.initial.x[standing].tolist()
 
 
-def test_a_start_is_made_legal_without_improving_it(monkeypatch):
+def test_a_start_is_legalised_without_improving_it(monkeypatch):
     design = load("clustered40")
     assert not fits(design, design.initial, spacing=4.0)
 

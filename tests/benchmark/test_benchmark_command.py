@@ -285,7 +285,7 @@ def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(read_results(tmp_path)) == 2
 
 
-def test_results_of_public_designs_that_are_not_here_are_left_out(
+def test_results_of_missing_public_designs_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = tmp_path / "path" / "nvdla"
@@ -297,8 +297,10 @@ def test_results_of_public_designs_that_are_not_here_are_left_out(
     assert "1 placements checked, 0 results without a placement, 0 wrong" in capsys.readouterr().out
     shutil.copy(own / "optimum.plc", own / "initial.plc")
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "skipped: nvdla: was scored on a different version of the design" in told and "0 placements checked" in told
+    output = capsys.readouterr().out
+    assert (
+        "skipped: nvdla: was scored on a different version of the design" in output and "0 placements checked" in output
+    )
     shutil.rmtree(own)
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
     assert "skipped: nvdla: is missing; import it" in capsys.readouterr().out

@@ -113,8 +113,10 @@ def test_a_run_that_the_cluster_does_not_start_ends_with_what_it_has(
 ) -> None:
     monkeypatch.setattr(runs_on_ray, "START_SECONDS", 0.0)
     ray = StandIn(begins=False)
-    told = r"address='local': the cluster started no run in 0 s: a run takes 1 CPU, and the cluster has 4, 0 of them"
-    with runner(ray, tmp_path, monkeypatch) as run, pytest.raises(ConfigError, match=told):
+    message_text = (
+        r"address='local': the cluster started no run in 0 s: a run takes 1 CPU, and the cluster has 4, 0 of them"
+    )
+    with runner(ray, tmp_path, monkeypatch) as run, pytest.raises(ConfigError, match=message_text):
         run(job(tmp_path), threading.Event())
     assert ray.cancelled == 1
 

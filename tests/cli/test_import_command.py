@@ -88,11 +88,11 @@ def test_the_folder_holds_the_design_and_a_picture(folder: Path) -> None:
 
 def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--columns", 12, "--rows", 9) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for phase in ("reading", "grid and routing capacity", "clustering", "clustered netlist", "picture", "writing"):
-        assert any(line.startswith(phase) and line.endswith(" s") for line in said.splitlines()), phase
+        assert any(line.startswith(phase) and line.endswith(" s") for line in output.splitlines()), phase
     for text in ("400 (0 placed)", "6 (0 placed, 0 fixed)", "12 × 9 gcells", "nets by pins", "met2", "ports", "13"):
-        assert text in said, text
+        assert text in output, text
 
 
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
     (out / "notes.txt").write_text("mine")
     (out / "source.pl.gz").write_text("of an older import")
     assert run(*words) == 2
-    told = capsys.readouterr().err
-    assert "not empty; --force" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert "not empty; --force" in printed and printed.count("\n") == 1
     assert run(*words, "--force") == 0
     assert {path.name for path in out.iterdir()} == FILES | {"notes.txt"}
     assert (out / "notes.txt").read_text() == "mine"
@@ -164,8 +164,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
 def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("import", *words, "--out", "d") == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -176,13 +176,13 @@ def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, mo
         (["--lef", "a.lef", "def=b.def", "--out", "file/x/y"], "out=file/x/y: "),
     ],
 )
-def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path, monkeypatch, capsys) -> None:
+def test_folders_that_cannot_be_created_are_rejected_first(words, message, tmp_path, monkeypatch, capsys) -> None:
     """Rejected before anything is read: there is no a.lef."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
     assert run("import", *words) == 2
-    told = capsys.readouterr().err
-    assert f"{message}cannot be written: {tmp_path / 'file'} is a file" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert f"{message}cannot be written: {tmp_path / 'file'} is a file" in printed and printed.count("\n") == 1
 
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:
@@ -263,8 +263,8 @@ def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF.replace("u1 INV", "u1 NAND").replace("u2 INV", "u2 NOR"))
     assert run("import", "--lef", tmp_path / "a.lef", "--def", tmp_path / "a.def", "--out", tmp_path / "d") == 2
-    told = capsys.readouterr().err
-    assert "2 masters that no LEF file defines: NAND, NOR (line 23)" in told and "a.def:22" in told
+    printed = capsys.readouterr().err
+    assert "2 masters that no LEF file defines: NAND, NOR (line 23)" in printed and "a.def:22" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.def", "a.lef"]
 
 
@@ -313,15 +313,15 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
                 break
         os.killpg(process.pid, signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=30)
+            _, output = process.communicate(timeout=30)
         except subprocess.TimeoutExpired:  # observed once: a signal between two phases was lost, so it is sent again
             os.killpg(process.pid, signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, output = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate(timeout=30)
-    assert (process.returncode, said) == (130, "")
+    assert (process.returncode, output) == (130, "")
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
@@ -353,9 +353,9 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     array_flat(tmp_path)
     out, files = tmp_path / "design", ("--lef", tmp_path / "banks.lef", "--def", tmp_path / "banks.def")
     assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--clusters", 2) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in said
-    assert "arrays │ 2 of 2 to 4 macros, 6 macros in total" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in output
+    assert "arrays │ 2 of 2 to 4 macros, 6 macros in total" in output
     words = (f"design={out}", "method=anneal", "moves=2000", "cost=proxy", "plots=false", f"out={tmp_path / 'found'}")
     assert run("search", *words) == 0
     plc = tmp_path / "found" / "placement.plc"
@@ -406,8 +406,8 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
     monkeypatch.chdir(tmp_path)
     placed(folder, tmp_path / "best.plc")
     assert run("export", *[word.format(folder=folder) for word in words]) == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
 
 
@@ -420,10 +420,10 @@ def test_channels_are_imported_kept_and_named(chip: tuple[Path, Path], tmp_path:
     plc = placed(out, tmp_path / "row.plc")
     capsys.readouterr()
     assert run("evaluate", f"design={out}", f"placement={plc}", "json=true") == 0
-    told = capsys.readouterr().out
-    count = json.loads(told.splitlines()[-1])["channel_violations"]
+    printed = capsys.readouterr().out
+    count = json.loads(printed.splitlines()[-1])["channel_violations"]
     assert count == violations(design, read_placement(plc, design.netlist)[1]).channels > 0
-    assert "less than a channel of 1" in told
+    assert "less than a channel of 1" in printed
     assert run("search", f"design={out}", "time=1", f"out={tmp_path / 'found'}") == 0
     found = json.loads((tmp_path / "found" / "metrics.json").read_text())
     assert found["channel_violations"] == found["overlaps"] == 0
@@ -437,15 +437,15 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
     assert run("export", folder, plc, "--out", "placed.def.gz") == 0
     capsys.readouterr()
     assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=measured") == 0
-    told = capsys.readouterr()
-    assert "places no standard cells: soft macros are placed by analytic" in told.err
-    assert "soft macros: placed by analytic" in told.out
+    printed = capsys.readouterr()
+    assert "places no standard cells: soft macros are placed by analytic" in printed.err
+    assert "soft macros: placed by analytic" in printed.out
     wirelengths = []
     for file in ("placed.def.gz", plc):  # both place the same macros
         assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
-        told = capsys.readouterr().out
-        assert "soft macros: placed by analytic" in told
-        wirelengths.append(json.loads(told.splitlines()[-1])["wirelength"])
+        printed = capsys.readouterr().out
+        assert "soft macros: placed by analytic" in printed
+        wirelengths.append(json.loads(printed.splitlines()[-1])["wirelength"])
     assert wirelengths[0] == pytest.approx(wirelengths[1], rel=1e-2), "placed alike, they are compared alike"
     assert run("evaluate", f"design={folder}", f"placement={plc}") == 0
     assert "soft macros: as in best.plc" in capsys.readouterr().out
@@ -471,9 +471,9 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
     assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
     capsys.readouterr()
     assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'measured'}") == 0
-    told = capsys.readouterr()
-    assert "soft macros are placed" not in told.err
-    assert "soft macros: at the centres of their cells in full.def" in told.out
+    printed = capsys.readouterr()
+    assert "soft macros are placed" not in printed.err
+    assert "soft macros: at the centres of their cells in full.def" in printed.out
     design = load(out)
     theirs = read_placement(tmp_path / "measured/placement.plc", design.netlist)[1]
     np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])

@@ -166,9 +166,9 @@ def test_arguments_of_train_as_hydra_takes_them():
 )
 def test_a_mistake_ends_in_one_line(words, message, capsys):
     assert main(words) == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
+    assert printed.out == ""
 
 
 def test_the_nearest_key_goes_by_its_last_part():

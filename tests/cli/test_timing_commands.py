@@ -40,7 +40,7 @@ def test_import_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "worst paths, one per endpoint" in out and "cells are timed in their clusters" in out
 
 
-def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_opensta_is_compared_and_paths_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "chip.sdc")) == 0
     program = tmp_path / "stand-in"
     program.write_text("#!/bin/sh\necho 'third/D (DFF) 200.0 207.5 -7.5 (VIOLATED)' > ends.txt\n")

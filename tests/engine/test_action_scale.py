@@ -75,7 +75,7 @@ def test_state_and_policy_count_the_finer_grid() -> None:
     assert design.with_actions(SCALE) is design
 
 
-def test_a_grid_that_is_too_fine_is_refused() -> None:
+def test_a_grid_that_is_too_fine_is_rejected() -> None:
     with pytest.raises(DesignError, match="action_scale: -1"):
         random_design(0).with_actions(-1)
     with pytest.raises(DesignError, match="too fine"):

@@ -116,8 +116,8 @@ def test_fixed_macros_that_break_the_rule_are_reported() -> None:
         free = two(gap, 0.0)
         fixed = dataclasses.replace(free.initial, fixed=np.array([True, True, True]))
         notices = check_constraints(dataclasses.replace(free, initial=fixed))
-        told = "the gap between the fixed macros 'a' and 'b' is narrower than a channel"
-        assert (told in notices) == broken
+        notice_text = "the gap between the fixed macros 'a' and 'b' is narrower than a channel"
+        assert (notice_text in notices) == broken
 
 
 def test_no_rule_is_the_default() -> None:

@@ -136,15 +136,17 @@ def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: in
     assert _density_of_a_crowd(clusters, 16) == pytest.approx(beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 320.0)
 
 
-def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
+def test_the_overflow_of_the_whole_canvas_counts_once_and_half() -> None:
     """The block is the whole canvas: its overflow at the flow's density cannot move anywhere."""
-    lacked = 24 / 0.7 - 32
-    assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
+    missing_area = 24 / 0.7 - 32
+    assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * missing_area * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
     # Two adjacent blocks of this kind, and none in the other half: each block overflows, but the canvas does not.
-    assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0)
+    assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(
+        missing_area * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0
+    )
     # Four blocks: each has the same overflow, and the canvas overflows by the total, which is counted once.
     assert _density_of_a_crowd(24, 16, blocks=4) == pytest.approx(
-        0.5 * 4 * lacked * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
+        0.5 * 4 * missing_area * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
     )
 
 
@@ -215,7 +217,7 @@ def test_wire_over_macros_without_tracks_costs() -> None:
 
 
 @pytest.mark.parametrize(("width", "cut"), [(6.0, 1.0), (4.0, 0.8), (0.0, 0.0)])
-def test_a_channel_beside_a_macro_is_no_way_across(width: float, cut: float) -> None:
+def test_a_channel_next_to_a_macro_has_no_tracks_across(width: float, cut: float) -> None:
     nodes = [
         Node("left", NodeKind.PORT, 0.0, 15.0),
         Node("right", NodeKind.PORT, 40.0, 15.0),

@@ -159,7 +159,7 @@ def test_halos_turn_with_the_macro() -> None:
     assert violations(design, dataclasses.replace(design.initial, orientation=turned)).halos == 1
 
 
-def refusal(design: Design, row: int, column: int, *, before: tuple[tuple[int, int], ...] = ()) -> str:
+def rejection(design: Design, row: int, column: int, *, before: tuple[tuple[int, int], ...] = ()) -> str:
     state = PlacementState(design)
     for place in before:
         state.place(*place)
@@ -168,39 +168,39 @@ def refusal(design: Design, row: int, column: int, *, before: tuple[tuple[int, i
     return str(raised.value)
 
 
-def test_refusals_say_which_rule() -> None:
+def test_rejections_name_the_rule() -> None:
     design = four_macros()  # places large (20 × 10), middle (10 × 16), small (6 × 8, turned) on gcells of 10 µm
     large, middle = node_of(design, "large"), node_of(design, "middle")
     blocked = constrained(design, blockages=np.array([[0.0, 0, 20, 20]]))
-    assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in refusal(blocked, 1, 1)
+    assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in rejection(blocked, 1, 1)
     near = constrained(design, port_keepout=6.0)
-    assert "it would be closer to a port than the keep-out of 6 µm" in refusal(near, 2, 1)
+    assert "it would be closer to a port than the keep-out of 6 µm" in rejection(near, 2, 1)
     kept_in = constrained(design, regions=(Region("low", np.array([[0.0, 0, 50, 20]]), np.array([large])),))
-    assert "it must stay in region 'low'" in refusal(kept_in, 3, 2)
+    assert "it must stay in region 'low'" in rejection(kept_in, 3, 2)
     kept_out = constrained(
         design, regions=(Region("high", np.array([[0.0, 20, 50, 50]]), np.array([middle]), is_exclusive=True),)
     )
-    assert "it must stay out of the exclusive region 'high'" in refusal(kept_out, 3, 2)
+    assert "it must stay out of the exclusive region 'high'" in rejection(kept_out, 3, 2)
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[large] = 1.0, 8.0
     apart = constrained(design, halo=halo)
     # large covers (5, 10) to (25, 20); middle, with a height of 16, would begin at 27 on the gcell two rows up
-    message = refusal(apart, 3, 1, before=((1, 1),))
+    message = rejection(apart, 3, 1, before=((1, 1),))
     assert "it would be too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
-    assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
+    assert "it would overlap macro 'large'" in rejection(apart, 1, 1, before=((1, 1),))
 
 
-def test_refusals_tell_halos_as_macros_are_turned() -> None:
+def test_rejections_report_halos_in_the_macros_orientation() -> None:
     design = four_macros()
     large, small = node_of(design, "large"), node_of(design, "small")
     assert design.initial.orientation[small] >= 4  # is rotated by 90°
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[small] = 1.0, 9.0
-    message = refusal(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
+    message = rejection(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
     assert f"macro {design.netlist.names[large]!r}: their halos are 9 and 0 µm in x, 1 and 0 µm in y" in message
 
 
-def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
+def test_rejections_name_the_grid_where_there_are_no_halos() -> None:
     """Two macros 10 µm wide on gcells of 10 µm; a pitch of 7 µm brings some gcells closer together than others."""
     nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
     nodes += [Node(name, NodeKind.HARD, 20.0, 20.0, 10.0, 10.0) for name in ("a", "b")]
@@ -214,8 +214,8 @@ def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
             state.place(*divmod(second, 4))
         except IllegalAction as error:
             messages.append(str(error))
-    told = [message for message in messages if "too close" in message]
-    assert told and all("on the snapping grid they may overlap" in message for message in told)
+    near_messages = [message for message in messages if "too close" in message]
+    assert near_messages and all("on the snapping grid they may overlap" in message for message in near_messages)
 
 
 def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
@@ -240,7 +240,7 @@ def test_corners_are_snapped_below_the_gcells_centre() -> None:
     assert state.centres().tolist() == [[32.0, 15.0]]
 
 
-def test_snapshots_of_other_constraints_are_refused() -> None:
+def test_snapshots_of_other_constraints_are_rejected() -> None:
     design = four_macros()
     pool = make_pool(design, 1)
     other = make_pool(constrained(design, port_keepout=1.0), 1)

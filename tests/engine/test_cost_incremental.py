@@ -152,11 +152,11 @@ def test_a_move_by_hand() -> None:
     assert cost.placement.x[0] == 35
 
 
-def test_what_cannot_move_is_refused_and_changes_nothing() -> None:
+def test_what_cannot_move_is_rejected_and_changes_nothing() -> None:
     design = four_macros()
     cost = IncrementalCost(design)
     number = {name: node for node, name in enumerate(design.netlist.names)}
-    refused = [
+    rejected = [
         (lambda: cost.move(99, 1.0, 1.0), "node 99: design 'four_macros' has nodes 0 to 6"),
         (lambda: cost.move(-1, 1.0, 1.0), "node -1: "),
         (lambda: cost.move(number["left"], 1.0, 1.0), "'left' .*cannot move, it is a port"),
@@ -170,7 +170,7 @@ def test_what_cannot_move_is_refused_and_changes_nothing() -> None:
             r"'large' .*\(nan, 1.0\); both must be in ±1e\+09",
         ),
     ]
-    for call, message in refused:
+    for call, message in rejected:
         with pytest.raises(DesignError, match=message):
             call()
     assert cost.placement == design.initial

@@ -95,7 +95,7 @@ def test_every_reset_but_the_first_draws() -> None:
         assert pool.observe()[0]["design"].tolist() == [6, 10, 8]
 
 
-def test_no_more_is_made_than_one_design_ahead() -> None:
+def test_at_most_one_design_is_generated_ahead() -> None:
     designs = Numbered()
     with make_pool(designs, ENVS, config=NONE) as pool:
         for _ in range(4):

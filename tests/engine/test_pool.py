@@ -243,7 +243,7 @@ def test_sampled_actions_reach_every_legal_gcell_and_no_other() -> None:
         assert drawn == set(np.flatnonzero(mask).tolist())
 
 
-def test_a_snapshot_goes_on_where_it_was_taken() -> None:
+def test_a_snapshot_resumes_where_it_was_taken() -> None:
     design = random_design(3, canvas=square_canvas(9, 7))
     with make_pool(design, 2, num_threads=2, seed=1) as pool, make_pool([four_macros(), design], 2) as other:
         pool.reset(), other.reset()
@@ -292,7 +292,7 @@ def test_the_snapshot_format_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "empty", "longer"])
-def test_a_damaged_snapshot_is_refused_and_changes_nothing(damage: str) -> None:
+def test_a_damaged_snapshot_is_rejected_and_changes_nothing(damage: str) -> None:
     with make_pool([four_macros(), designs()[1]], 2, num_threads=1) as pool:
         pool.reset()
         pool.step(pool.sample_actions())

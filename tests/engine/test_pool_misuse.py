@@ -103,7 +103,7 @@ def test_the_same_environment_twice(pool) -> None:
 
 
 @pytest.mark.parametrize("bad", [-1, 4, 2**31 - 1, -(2**31)])
-def test_an_environment_that_there_is_not(pool, bad) -> None:
+def test_an_environment_that_does_not_exist(pool, bad) -> None:
     begun(pool)
     for call in (
         lambda: pool.send(ids(12, 12), ids(0, bad)),
@@ -363,7 +363,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_a_forked_child_is_told_to_make_its_own() -> None:
+def test_a_forked_child_must_create_a_pool() -> None:
     done = run_python("""
         pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
         pool.async_reset(); pool.recv(10)

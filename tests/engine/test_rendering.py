@@ -54,7 +54,7 @@ def test_compact_maps_are_the_maps_rounded() -> None:
         ([0], [12, 7], [1], ValueError, r"actions: shape \[2\], expected \[any, any\]"),
     ],
 )
-def test_what_cannot_have_been_played_is_refused(design, actions, length, error, message) -> None:
+def test_what_cannot_have_been_played_is_rejected(design, actions, length, error, message) -> None:
     with pytest.raises(error, match=message):
         EpisodeRenderer([four_macros()]).render(design, actions, length)
 

@@ -203,7 +203,7 @@ def test_unknown_placer_names_the_choices() -> None:
         place_soft_macros(design, design.initial, "gravity")
 
 
-def test_what_stands_must_be_placed() -> None:
+def test_obstacles_must_be_placed() -> None:
     design = build("open", square_canvas(), [_hard("a", 20, 20), _soft("s")], [])
     unplaced = dataclasses.replace(design.initial, placed=np.array([False, True]))
     with pytest.raises(DesignError, match="'a' is not placed"):

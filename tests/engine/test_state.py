@@ -27,8 +27,8 @@ def size_of(design: Design, node: int) -> tuple[float, float]:
 def standing_nodes(design: Design, state: PlacementState) -> dict[int, tuple[float, float]]:
     """Returns the centres of ports, cells, fixed nodes and placed macros."""
     netlist, initial = design.netlist, design.initial
-    stands = initial.fixed | np.isin(netlist.kind, (NodeKind.PORT, NodeKind.CELL))
-    centres = {int(node): (initial.x[node], initial.y[node]) for node in np.flatnonzero(stands)}
+    is_obstacle = initial.fixed | np.isin(netlist.kind, (NodeKind.PORT, NodeKind.CELL))
+    centres = {int(node): (initial.x[node], initial.y[node]) for node in np.flatnonzero(is_obstacle)}
     for node, (x, y) in zip(design.placing_order, state.centres(), strict=False):
         centres[int(node)] = (x, y)
     return centres
@@ -272,7 +272,7 @@ def test_the_observation_scales_and_clips_the_maps() -> None:
     assert state.step > 3
 
 
-def test_refusals_name_what_is_wrong() -> None:
+def test_rejections_name_what_is_wrong() -> None:
     state = PlacementState(four_macros())
     with pytest.raises(ValueError, match="nothing is placed"):
         state.undo()

@@ -110,7 +110,7 @@ def test_clusters_without_macros_to_place_are_rejected(clustered: Design) -> Non
         spread_clusters(clustered, held)
 
 
-def test_too_small_a_canvas_is_reported(clustered: Design) -> None:
+def test_a_canvas_that_is_too_small_is_reported(clustered: Design) -> None:
     canvas = clustered.canvas
     small = dataclasses.replace(canvas, width=canvas.width / 3, height=canvas.height / 3)
     with pytest.raises(DesignError, match=r"cover .* more than|larger than the core"):

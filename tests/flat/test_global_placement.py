@@ -163,7 +163,7 @@ def test_an_interruption_gets_out() -> None:
         place_cells(made().netlist, made().placement, core(), settings=QUICK, report=interrupt)
 
 
-def test_a_net_of_100_000_pins_is_left_out() -> None:
+def test_a_net_of_100_000_pins_is_ignored() -> None:
     design = made()
     netlist = design.netlist
     cell_pins = np.flatnonzero(netlist.kind[netlist.pin_node] == NodeKind.CELL)

@@ -96,7 +96,7 @@ def crowding(placement: Placement) -> float:
     return float((taken**2).sum() / taken.sum()) / (draft.width * draft.height / 100)
 
 
-def test_cells_spread_to_the_density_that_is_asked_for() -> None:
+def test_cells_spread_to_the_requested_density() -> None:
     core = Core(made().width, made().height, halo=2.0)
     settings = dataclasses.replace(QUICK, density=0.5)
     spread = place_mixed_size(made().netlist, start(), core, settings=settings)
@@ -228,7 +228,7 @@ def test_given_positions_are_taken_and_none_where_none_are_wanted() -> None:
 
 
 @pytest.mark.parametrize("is_placed", [False, True])
-def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_serves(is_placed: bool) -> None:
+def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_is_used(is_placed: bool) -> None:
     def fail(flat: FlatDesign, design: Design) -> Placement:
         raise DesignError("too full")
 

@@ -219,7 +219,7 @@ def test_a_long_net_on_one_line_is_as_long_as_the_line() -> None:
     assert _native.tree_length(x, np.zeros_like(x)) == pytest.approx(5999.0)
 
 
-def test_routing_hears_ctrl_c() -> None:
+def test_routing_reacts_to_ctrl_c() -> None:
     # All wires compete for one full row: without the signal, the rounds would not end.
     pairs = [((5.0, 25.0 + at % 7), (995.0, 25.0)) for at in range(20_000)]
     netlist, placement = ends(pairs)

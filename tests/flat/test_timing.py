@@ -335,7 +335,7 @@ def test_an_update_finds_what_a_full_pass_finds(
             np.testing.assert_array_equal(updated.delays(placement)["wire"], delays["wire"])
 
 
-def test_loops_are_cut_and_said(tmp_path: Path) -> None:
+def test_loops_are_cut_and_reported(tmp_path: Path) -> None:
     verilog = VERILOG.replace("INV one (.A(a)", "wire z; INV l1 (.A(z), .Y(z)); INV one (.A(a)")
     timing, flat = chip(tmp_path, verilog=verilog, def_text=DEF.replace(
         "COMPONENTS 6 ;", "COMPONENTS 7 ;\n- l1 INV + PLACED ( 0 10000 ) N ;"))  # fmt: skip
@@ -365,7 +365,7 @@ def test_a_library_of_another_technology_is_rejected(tmp_path: Path) -> None:
         chip(tmp_path, liberty=renamed)
 
 
-def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> None:
+def test_pins_and_arcs_missing_from_a_library_are_reported(tmp_path: Path) -> None:
     without_check = LIBERTY.replace(f"capacitance : 3; {check('CK')}", "capacitance : 3;")
     timing, flat = chip(tmp_path, liberty=without_check)
     assert timing.notices[-1].endswith("1 masters with a clock have no setup check: no path ends there: DFF")
@@ -379,25 +379,25 @@ def test_pins_and_arcs_that_a_library_does_not_have_are_said(tmp_path: Path) -> 
         timed(timing, flat)
 
 
-def test_a_clock_that_reaches_nothing_is_said(tmp_path: Path) -> None:
+def test_a_clock_that_reaches_nothing_is_reported(tmp_path: Path) -> None:
     timing, flat = chip(tmp_path, sdc=CLOCK + "create_clock -name v -period 5 [get_ports in]")
     assert "clock 'v' reaches no register" in TimingEvaluator(timing, flat).notices
 
 
-def test_registers_without_a_clock_are_said(tmp_path: Path) -> None:
+def test_registers_without_a_clock_are_reported(tmp_path: Path) -> None:
     timing, flat = chip(tmp_path, verilog=VERILOG.replace("DFF third (.CK(clk)", "DFF third (.CK(in)"))
     notices = TimingEvaluator(timing, flat).notices
     assert any("no clock reaches 1 clock pins of registers and macros: third/CK" in text for text in notices)
 
 
-def test_a_period_in_another_unit_is_said(tmp_path: Path) -> None:
+def test_a_period_in_another_unit_is_reported(tmp_path: Path) -> None:
     timing, _ = chip(tmp_path, sdc=CLOCK.replace("200", "0.2"))
     assert "clock 'clock' has a period of 0.2 ps, less than the 20 ps of the fastest register" in timing.notices[-1]
     timing, _ = chip(tmp_path, sdc="set_units -time ns\n" + CLOCK.replace("200", "201"))
     assert "a period of 201000 ps, over 10,000 times more than the 20 ps of the fastest register" in timing.notices[-1]
 
 
-def test_masters_without_timing_are_said(tmp_path: Path) -> None:
+def test_masters_without_timing_are_reported(tmp_path: Path) -> None:
     timing, flat = chip(tmp_path, liberty=LIBERTY.replace("cell (INV)", "cell (OTHER)"))
     assert any("1 masters are in no Liberty file" in text and "INV" in text for text in timing.notices)
     assert "second/D" not in ends(timing, flat, timed(timing, flat))

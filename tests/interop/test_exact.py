@@ -25,7 +25,7 @@ def boxes(canvas: tuple[float, float], sizes: list[tuple[float, float]], *, spac
     )  # fmt: skip
 
 
-def test_what_the_solver_says_by_hand() -> None:
+def test_small_cases_of_the_solver_by_hand() -> None:
     assert exists(boxes((10, 10), [(5, 10), (5, 10)]), seconds=60) is True
     assert exists(boxes((10, 10), [(5, 10), (5, 10)], spacing=0.1), seconds=60) is False
     assert exists(boxes((10, 10), [(11, 1)]), seconds=60) is False

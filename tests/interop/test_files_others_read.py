@@ -150,7 +150,7 @@ def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
     placed(found.design)
 
 
-def test_freed_macros_are_not_said_to_stay(tmp_path: Path) -> None:
+def test_freed_macros_are_not_reported_as_fixed(tmp_path: Path) -> None:
     macros = {"m0": "RAM + FIXED ( -5000 0 ) N", "m1": "RAM + FIXED ( 5000 0 ) N"}
     assert imported(Chip(macros=macros), tmp_path / "held").has_note("they stay in place$")
     found = imported(Chip(macros=macros), tmp_path / "free", free_macros=True)
@@ -158,7 +158,9 @@ def test_freed_macros_are_not_said_to_stay(tmp_path: Path) -> None:
     placed(found.design)
 
 
-def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_placement_may_have_cells_that_are_not_in_the_design(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = imported(Chip(), tmp_path)
     placed_macros = {"m0": "RAM + FIXED ( 10000 20000 ) N", "m1": "RAM + FIXED ( 50000 20000 ) FN"}
     cells = {"c0": "+ PLACED ( 4000 2000 ) N", "c1": "+ PLACED ( 8000 2000 ) N", "TAP_0": "+ FIXED ( 0 0 ) N"}
@@ -170,8 +172,8 @@ def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys
     netlist, placement = found.design.netlist, given.placement
     assert placement.x[netlist.hard].tolist() == [20, 60] and placement.y[netlist.hard].tolist() == [35, 35]
     assert placement.orientation[netlist.hard].tolist() == [Orientation.N, Orientation.FN]
-    told = run_here("macro-placement", "evaluate", f"design={found.folder}", f"placement={path}", folder=tmp_path)
-    assert told.returncode == 0 and "TAP_0" in told.stderr
+    completed = run_here("macro-placement", "evaluate", f"design={found.folder}", f"placement={path}", folder=tmp_path)
+    assert completed.returncode == 0 and "TAP_0" in completed.stderr
     # The same as without the tap.
     _, clean = dataclasses.replace(hand, cells=dict(list(cells.items())[:2])).write(tmp_path / "clean")
     other = read_clustered_def(clean, found.folder, found.design)
@@ -221,8 +223,8 @@ def test_paths_are_taken_as_the_shell_passes_them(tmp_path: Path) -> None:
          "--format", "csv"),
     ]  # fmt: skip
     for command in words:
-        told = run_here("macro-placement", *command, folder=tmp_path)
-        assert told.returncode == 0, told.stderr
+        completed = run_here("macro-placement", *command, folder=tmp_path)
+        assert completed.returncode == 0, completed.stderr
     assert (folder / "o.csv").is_file()
 
 
@@ -246,15 +248,17 @@ def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
     result = search(found.design, seconds=60)
     assert result.finished and result.moves == 0
     np.testing.assert_array_equal(result.placement.x, found.design.initial.x)
-    told = run_here("macro-placement", "search", f"design={found.folder}", "time=60", "out=p", folder=tmp_path)
-    assert told.returncode == 0 and "0 moves and" in told.stdout and "nothing can move" in told.stdout
+    completed = run_here("macro-placement", "search", f"design={found.folder}", "time=60", "out=p", folder=tmp_path)
+    assert completed.returncode == 0 and "0 moves and" in completed.stdout and "nothing can move" in completed.stdout
 
 
 def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
     found = imported(Chip(macros=FIXED, cells={}), tmp_path)
-    told = run_here("macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path)
-    assert told.returncode == 2 and "no movable hard macro: there is nothing to place" in told.stderr
-    assert "Traceback" not in told.stderr
+    completed = run_here(
+        "macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path
+    )
+    assert completed.returncode == 2 and "no movable hard macro: there is nothing to place" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -235,7 +235,7 @@ def test_what_does_not_concern_places_changes_nothing(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", PASSED)
-def test_what_is_passed_over_is_said(tmp_path: Path, name: str) -> None:
+def test_ignored_content_is_reported(tmp_path: Path, name: str) -> None:
     texts, notice = PASSED[name]
     counts, notices = imported(texts, tmp_path)
     assert counts == PLAIN

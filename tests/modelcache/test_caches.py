@@ -399,7 +399,7 @@ def test_without_any_cache_what_is_held_is_returned_and_more_is_waited_for(make:
         nobody.wait_for(0, timeout=0.1)
 
 
-def test_a_read_from_a_server_that_stalls_or_dies_meanwhile_is_given_up(make: Make, serve: Callable[..., str]) -> None:
+def test_a_read_from_a_server_that_stalls_or_dies_is_abandoned(make: Make, serve: Callable[..., str]) -> None:
     reading, release = threading.Event(), threading.Event()
 
     def stall(request: bytes, context: Any) -> Iterator[bytes]:

@@ -52,6 +52,6 @@ def test_without_caches_all_read_from_the_root() -> None:
     assert tree.readable("anywhere", 5) == (ROOT,)
 
 
-def test_a_fan_out_of_none_is_refused() -> None:
+def test_a_fan_out_of_zero_is_rejected() -> None:
     with pytest.raises(ValueError, match="fan_out=0: must be at least 1"):
         plan_tree(["a"], 0)

@@ -79,7 +79,7 @@ def test_packing_as_described(columns: int, rows: int, sizes: list[tuple[int, in
     assert found == pytest.approx(slow_empty_share(100.0, 90.0, columns, rows, macros))
 
 
-def test_a_canvas_without_room_is_refused() -> None:
+def test_a_canvas_without_space_is_rejected() -> None:
     with pytest.raises(DesignError, match=r"2 macros cannot be packed.* 100 × 100 µm"):
         choose_grid(100.0, 100.0, np.array([80.0, 80.0]), np.array([80.0, 80.0]))
 

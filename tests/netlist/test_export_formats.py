@@ -65,7 +65,7 @@ def test_def_changes_the_macros_entries_and_nothing_else(tmp_path: Path, chip: F
     assert written == expected
 
 
-def test_fixed_macros_that_stand_as_before_are_left_out(chip: FlatDesign) -> None:
+def test_fixed_macros_that_have_not_moved_are_omitted(chip: FlatDesign) -> None:
     placement = chip.placement
     assert placement.fixed[chip.netlist.hard].tolist() == [True, False]
     there = export.macro_locations(chip, chip.netlist, placement)
@@ -198,7 +198,7 @@ def test_openroad_meets_no_macro_that_is_placed(chip: FlatDesign) -> None:
 
 
 @pytest.mark.parametrize("name", [r"a\[0\]/b", "plain", "a[0]", "a{b", "a}b", "back\\", "$x[y]", 'q"uote', "a b", "{}"])
-def test_tcl_takes_every_name_as_it_stands(name: str) -> None:
+def test_tcl_accepts_every_name_unchanged(name: str) -> None:
     tkinter = pytest.importorskip("tkinter", reason="this Python has no Tcl to check with")
     interpreter = tkinter.Tcl()
     assert interpreter.eval(f"set taken {export.tcl_word(name)}") == name
@@ -222,7 +222,7 @@ def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
     assert export.bookshelf_pl(text + ending, places, 1.0) == added
 
 
-def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_macros_of_another_design_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
     with pytest.raises(DesignError, match=r"1 macros that are not components of this file: mem\\\[1\\\]/ram"):
         export.def_bytes(read_def(tmp_path / "other.def"), moved(chip))

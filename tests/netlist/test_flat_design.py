@@ -57,7 +57,7 @@ def test_reads_back_equal(tmp_path: Path, chip: FlatDesign) -> None:
     assert again.technology.masters["INV"].pins == ()
 
 
-def test_other_files_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_other_files_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     with pytest.raises(DesignError, match="cannot be read"):
         read_flat(path)
@@ -73,7 +73,7 @@ def test_other_files_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
         read_flat(path)
 
 
-def test_line_breaks_in_names_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_line_breaks_in_names_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     names = ("a\nb", *chip.netlist.names[1:])
     broken = dataclasses.replace(chip, netlist=dataclasses.replace(chip.netlist, names=names))
     with pytest.raises(DesignError, match="must not contain a line break"):
@@ -102,7 +102,7 @@ def npy(head: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
 
 
-def test_damaged_archives_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_damaged_archives_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     write_flat(path, chip)
     whole = path.read_bytes()
@@ -119,7 +119,7 @@ def test_damaged_archives_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
         read_clusters(tmp_path)
 
 
-def test_headers_of_another_shape_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_headers_of_another_shape_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     write_flat(path, chip)
     with np.load(path) as file:

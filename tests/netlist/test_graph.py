@@ -105,7 +105,7 @@ def test_describe_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert "hard macros" in capsys.readouterr().out
 
 
-def test_commands_refuse_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_reject_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "no_such_design"]) == 2
     assert main(["generate", "clustered", "--hard", "0", "--out", str(tmp_path / "x")]) == 2
     lines = capsys.readouterr().err.splitlines()

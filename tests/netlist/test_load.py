@@ -59,7 +59,7 @@ def test_initial_gives_canvas_and_placement(folder: Path) -> None:
     assert load("unplaced", folder / "other.plc").canvas == design.canvas
 
 
-def test_refusals_say_where_and_what(folder: Path) -> None:
+def test_rejections_name_place_and_reason(folder: Path) -> None:
     with pytest.raises(DesignError, match=r"no design 'nothing'.*known there: .*mine.*PLACEMENT_PATH"):
         load("nothing")
     with pytest.raises(DesignError, match="no such file or folder"):

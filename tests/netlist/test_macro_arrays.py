@@ -81,7 +81,7 @@ def test_an_array_by_hand() -> None:
 
 
 @pytest.mark.parametrize("orientation", list(Orientation))
-def test_where_an_array_stands_is_what_its_macros_say(orientation: Orientation) -> None:
+def test_an_arrays_position_follows_from_its_macros(orientation: Orientation) -> None:
     array = MacroArray(
         0, tuple("abcde"), tuple("abcde"), 10.0, 6.0, np.array([-5.0, 5, -5, 5, -5]), np.array([-7.0, -7, 0, 0, 7])
     )
@@ -134,7 +134,7 @@ def test_banks_are_macros_whose_names_differ_in_their_last_number(flat: FlatDesi
     }  # fmt: skip
 
 
-def test_nothing_is_joined_where_nothing_is_asked_for(flat: FlatDesign) -> None:
+def test_nothing_is_joined_by_default(flat: FlatDesign) -> None:
     constraints = constraints_of(flat)[0]
     assert with_arrays(flat, constraints, ()) == (flat, constraints, ())
     names = (*(f"m{letter}" for letter in "abcdefg"), *flat.netlist.names[len(MEMORIES) :])
@@ -189,12 +189,12 @@ def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:
         ),
     ],
 )
-def test_what_cannot_be_an_array_is_refused(flat: FlatDesign, settings: list[ArraySetting], words: str) -> None:
+def test_what_cannot_be_an_array_is_rejected(flat: FlatDesign, settings: list[ArraySetting], words: str) -> None:
     with pytest.raises(DesignError, match=words):
         joined(flat, *settings)
 
 
-def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
+def test_macros_that_differ_or_are_fixed_are_rejected(flat: FlatDesign) -> None:
     with pytest.raises(DesignError, match="-1 columns; must be at least 1, or 0"):
         ArraySetting("a", ("bank*",), -1)
     with pytest.raises(DesignError, match=r"gaps of .* must be at least 0"):
@@ -209,9 +209,9 @@ def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
     assert joined(wider, banks=True)[0].arrays[0].names == ("bank[0]", "bank[2]", "bank[3]")
     fixed = np.array(flat.placement.fixed)
     fixed[2] = True
-    stands = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, fixed=fixed))
+    fixed_flat = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, fixed=fixed))
     with pytest.raises(DesignError, match=r"'bank\[2\]' is fixed; --free-macros frees"):
-        joined(stands, block)
+        joined(fixed_flat, block)
     orientations = np.array(constraints_of(flat)[0].orientations)
     orientations[:2] = 1, 2
     with pytest.raises(DesignError, match="its macros have no allowed orientation in common"):
@@ -274,7 +274,7 @@ def test_an_export_takes_them_apart_and_a_def_joins_them(tmp_path: Path, seed: i
     np.testing.assert_array_equal(again.x[ports], design.placement.x[ports])
 
 
-def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_def_with_another_arrangement_is_rejected(tmp_path: Path) -> None:
     design, _ = joined(array_flat(tmp_path), banks=True)
     places = {name: f"PLACED ( {10000 * number} 8000 ) N" for number, name in enumerate(MEMORIES)}
     (tmp_path / "other.def").write_text(array_def(places))
@@ -337,14 +337,14 @@ def test_the_order_is_no_worse_than_any_other(flat: FlatDesign) -> None:
 def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None:
     array = import_flat(flat, ImportSettings(banks=True)).flat.arrays[0]
     order = [2, 0, 3, 1]
-    asked = []
+    calls = []
 
     def place(given: FlatDesign, on_canvas: object) -> Placement:
-        asked.append(given.netlist.num_nodes)
-        return standing(flat, array, Orientation.N, order) if len(asked) == 1 else strewn(given)
+        calls.append(given.netlist.num_nodes)
+        return standing(flat, array, Orientation.N, order) if len(calls) == 1 else strewn(given)
 
     found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=place)
-    assert asked[0] == flat.netlist.num_nodes, "the macros by themselves"
+    assert calls[0] == flat.netlist.num_nodes, "the macros by themselves"
     assert found.flat.arrays[0].names in {
         tuple(array.names[member] for member in names)
         for names in (order, order[1::-1] + order[:1:-1], order[2:] + order[:2], order[::-1])
@@ -352,7 +352,7 @@ def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None
     assert not [notice for notice in found.notices if "order of their names" in notice]
 
 
-def test_an_order_that_nothing_says_is_that_of_the_names(flat: FlatDesign) -> None:
+def test_without_positions_the_order_is_that_of_the_names(flat: FlatDesign) -> None:
     def place(given: FlatDesign, on_canvas: object) -> Placement:
         raise DesignError("no room")
 

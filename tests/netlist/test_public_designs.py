@@ -29,7 +29,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.pages: dict[str, tuple[bytes, int]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.stalls = False
         self.ended = threading.Event()
 
@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requested.append(self.path)
         if self.path not in self.server.pages:
             self.send_error(404)
             return
@@ -100,9 +100,9 @@ def test_a_fetched_design_is_found_by_its_name(server, toy, tmp_path, capsys):
 def test_what_is_there_and_intact_is_not_fetched_again(server, toy, tmp_path):
     fetch("mine", tmp_path / "out", source=server.source)
     (tmp_path / "out/initial.plc").write_text("damaged")
-    server.asked.clear()
+    server.requested.clear()
     fetch("mine", tmp_path / "out", source=server.source)
-    assert server.asked == [toy["initial.plc"]]
+    assert server.requested == [toy["initial.plc"]]
     assert (tmp_path / "out/initial.plc").read_bytes() == (TOY / "initial.plc").read_bytes()
 
 
@@ -113,10 +113,10 @@ def test_a_connection_that_breaks_leaves_no_part_of_a_file_and_the_next_call_com
         fetch("mine", tmp_path / "out", source=server.source)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["initial.plc"]
     server.pages[toy["netlist.pb.txt.gz"]] = (data, 0)
-    server.asked.clear()
+    server.requested.clear()
     seen = []
     fetch("mine", tmp_path / "out", source=server.source, progress=lambda file, done: seen.append((file.name, done)))
-    assert server.asked == [toy["netlist.pb.txt.gz"]]
+    assert server.requested == [toy["netlist.pb.txt.gz"]]
     assert seen[-1] == ("netlist.pb.txt.gz", len(data))
     assert (tmp_path / "out/netlist.pb.txt.gz").read_bytes() == data
 

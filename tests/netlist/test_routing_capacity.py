@@ -32,7 +32,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert capacity.macro_vertical == pytest.approx(2.5 * (0.96 + 1) / 60)
 
 
-def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
+def test_missing_facts_are_assumed_and_reported(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
     design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
@@ -50,7 +50,7 @@ def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
     assert (capacity.macro_horizontal, capacity.macro_vertical) == (6.75, 6.75)
 
 
-def test_layers_without_direction_do_not_count_and_are_said(tmp_path: Path) -> None:
+def test_layers_without_direction_do_not_count_and_are_reported(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(
         LEF.replace("MACRO RAM", "LAYER AP\n  TYPE ROUTING ;\n  PITCH 5 ;\nEND AP\nMACRO RAM", 1)
     )
@@ -61,7 +61,7 @@ def test_layers_without_direction_do_not_count_and_are_said(tmp_path: Path) -> N
     assert notice == "layer 'AP' has no DIRECTION in its LEF file: it is ignored in the routing capacity"
 
 
-def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
+def test_macros_without_obs_are_reported_to_fill_layers(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
     design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
@@ -70,7 +70,7 @@ def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
     assert notice == "no OBS in LEF: macros are assumed to block the lowest 4 layers"
 
 
-def test_tracks_without_number_are_refused(tmp_path: Path) -> None:
+def test_tracks_without_number_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     tracks = "TRACKS X 0 DO 2000000000 STEP 1 LAYER M2 ;"
     (tmp_path / "chip.def").write_text(DEF.replace("TRACKS X 100 DO 150 STEP 400 LAYER M2 M1 ;", tracks))
@@ -84,7 +84,7 @@ def test_tracks_without_number_are_refused(tmp_path: Path) -> None:
         routing_capacity(design)
 
 
-def test_ariane_beside_the_published_figures(real: Callable[[str], Path]) -> None:
+def test_ariane_compared_with_the_published_figures(real: Callable[[str], Path]) -> None:
     lefs = ("NangateOpenCellLibrary.tech.lef.gz", "fakeram45_256x16.lef.gz")
     design, _ = read_protobuf_def(
         real("ariane133_ng45_flat/netlist.pb.txt.gz"),

@@ -109,8 +109,8 @@ def bookshelf(folder: Path, *, scl: bool, pl: bool) -> Path:
 @pytest.mark.parametrize(("scl", "pl"), [(True, True), (False, True), (True, False), (False, False)])
 def test_bookshelf_with_files_missing(scl: bool, pl: bool, tmp_path: Path) -> None:
     flat = read_bookshelf(bookshelf(tmp_path / "files", scl=scl, pl=pl))[0]
-    said = " ".join(flat.notices)
-    assert ("no .scl file" in said) == (not scl) and ("no .pl file" in said) == (not pl)
+    notice_text = " ".join(flat.notices)
+    assert ("no .scl file" in notice_text) == (not scl) and ("no .pl file" in notice_text) == (not pl)
     design = whole_way(flat, tmp_path / "design", columns=12, rows=12)
     assert len(design.netlist.hard) == 5 and len(design.netlist.ports) == 8
     # The pad on three nets is on the net of its cell in each: no net is lost between macros, pads and clusters.

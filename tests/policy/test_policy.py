@@ -224,7 +224,7 @@ def test_compiles_once_per_batch_shape(agent: Agent, designs: list[Design], para
     assert play(range(1, 4)) == traces
 
 
-def test_an_observation_of_other_designs_is_refused(agent: Agent, params: Params, designs: list[Design]) -> None:
+def test_an_observation_of_other_designs_is_rejected(agent: Agent, params: Params, designs: list[Design]) -> None:
     observation = random_observation(designs[:1], 0, 2)
     with pytest.raises(ValueError, match="same designs"):
         agent.act(params, agent.embed(params), observation, jax.random.key(0))

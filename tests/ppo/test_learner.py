@@ -182,13 +182,13 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
         assert len(leaf.sharding.device_set) == 8
 
 
-def test_a_minibatch_that_does_not_divide_is_refused(designs: list[Design]) -> None:
+def test_a_minibatch_that_does_not_divide_is_rejected(designs: list[Design]) -> None:
     uneven = dataclasses.replace(PPO, minibatch_size=12)
     with pytest.raises(ConfigError, match=r"minibatch_size=12: must be divisible by the 8 devices, such as 8 or 16"):
         Learner(POLICY, uneven, ENV, designs, seed=0, mesh=make_mesh(jax.devices()[:8]))
 
 
-def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[Design]) -> None:
+def test_episodes_of_other_designs_are_rejected(learner: Learner, designs: list[Design]) -> None:
     good = played_episodes(designs, 2, 0, env=ENV)
     with pytest.raises(ValueError, match="at least one"):
         learner.update([], iteration=0)

@@ -95,7 +95,7 @@ def test_statistics_follow_each_design_and_leave_dead_ends_out() -> None:
     np.testing.assert_allclose(normalised, [-np.sqrt(0.5), np.sqrt(0.5), 0, -REWARD_LIMIT], atol=1e-5)
 
 
-def test_rising_rewards_are_told_in_deviations_of_one_iteration() -> None:
+def test_rising_rewards_are_scaled_by_the_deviation_of_one_iteration() -> None:
     """Rewards rise by half a deviation per iteration: the newest still have deviation 1, and a mean near 0."""
     generator, statistics = np.random.default_rng(0), initial_statistics(1)
     for iteration in range(60):

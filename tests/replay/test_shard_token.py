@@ -107,11 +107,11 @@ def test_only_the_gate_listens_where_others_reach_it() -> None:
 
 
 def test_a_shard_that_cannot_be_kept_off_the_network_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(port: int) -> bool:
+    def reject(port: int) -> bool:
         warnings.warn(f"port {port} is reachable", RuntimeWarning, stacklevel=2)
         return False
 
-    monkeypatch.setattr(reverb_server, "restrict_to_loopback", refuse)
+    monkeypatch.setattr(reverb_server, "restrict_to_loopback", reject)
     with pytest.warns(RuntimeWarning), pytest.raises(reverb_server.NotPrivate, match=r"Linux 5\.7 or root"):
         _shard()
 

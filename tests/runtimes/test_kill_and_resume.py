@@ -90,9 +90,9 @@ def _check_whole(folder: Path, iterations: int) -> None:
     assert [int(row["iteration"]) for row in _rows(folder)] == list(range(1, iterations + 1))
     design = load("toy6")
     _, placement = read_placement(folder / "best.plc", design.netlist)
-    said = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
-    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(said, rel=1e-12)
-    assert said <= min(float(row["cost_best"]) for row in _rows(folder)) + 1e-8
+    reported = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
+    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(reported, rel=1e-12)
+    assert reported <= min(float(row["cost_best"]) for row in _rows(folder)) + 1e-8
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "replay"), [(signal.SIGINT, "auto"), (signal.SIGTERM, "memory")])
-def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
+def test_a_run_that_is_stopped_saves_and_says_how_to_resume(
     tmp_path: Path, number: signal.Signals, replay: str
 ) -> None:
     command = ("-c", FAKE, str(tmp_path), "100000", replay)
@@ -135,7 +135,7 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
 
 
 @pytest.mark.slow
-def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
+def test_real_training_is_killed_and_resumes(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "preset=test", *settings)
     process = Process(*command)
@@ -150,7 +150,7 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
+def test_a_run_in_object_storage_is_killed_and_resumes_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
         settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
         command = (str(REPOSITORY / "train.py"), "preset=test", *settings)

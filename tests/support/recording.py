@@ -28,7 +28,11 @@ class RecordingLearner(FakeLearner):
         time.sleep(float(os.environ.get(UPDATE_SECONDS, "0")))
         path = os.environ.get(RECORD)
         if path and not self.hosts.index:  # all hosts learn from the same
-            line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}
+            line = {
+                "pid": os.getpid(),
+                "iteration": iteration,
+                "episodes": [_record_of(episode) for episode in episodes],
+            }
             with Path(path).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(line) + "\n")
         return super().learn(episodes, iteration=iteration, elapsed=elapsed)
@@ -46,7 +50,7 @@ class LearnerWithoutRoom(FakeLearner):
         os.posix_fallocate = full  # type: ignore[assignment]
 
 
-def _told(episode: Episode) -> dict[str, Any]:
+def _record_of(episode: Episode) -> dict[str, Any]:
     """Returns the data that a test checks."""
     return {
         "identity": [int(part) for part in episode.identity],

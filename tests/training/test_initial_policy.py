@@ -102,7 +102,7 @@ def test_a_resumed_run_does_not_read_it_again(tuned: Tuned, tmp_path: Path) -> N
         local.run(dataclasses.replace(longer, initial_policy=None), progress=Silent())
 
 
-def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
+def test_an_unusable_initial_policy_is_rejected_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     shutil.copytree(trained, tmp_path / "without", ignore=lambda _, names: [n for n in names if n == CHECKPOINTS_NAME])
     shutil.copytree(trained, tmp_path / "damaged")
@@ -124,7 +124,7 @@ def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained
     assert not (tmp_path / "new").exists()
 
 
-def test_on_ray_it_is_refused_before_ray_starts(tmp_path: Path) -> None:
+def test_on_ray_it_is_rejected_before_ray_starts(tmp_path: Path) -> None:
     runtime = RuntimeConfig(name="ray")
     config = _config(tmp_path / "new", initial_policy=str(tmp_path), runtime=runtime, replay=ReplayConfig())
     with pytest.raises(ConfigError, match=r"initial_policy=.*it has no config.yaml"):

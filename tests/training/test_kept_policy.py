@@ -62,7 +62,7 @@ def test_what_is_kept_is_the_newest_parameters_and_the_settings(trained: Path, t
     assert not [path for path in kept.rglob("*") if path.is_file() and str(kept).encode() in path.read_bytes()]
 
 
-def test_what_stands_in_the_folder_is_not_replaced(trained: Path, tmp_path: Path) -> None:
+def test_existing_files_are_not_replaced(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty"):
         keep_policy(trained, tmp_path)

@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_objects_are_read_written_made_once_and_removed(address: str) -> None:
+def test_objects_are_read_written_created_once_and_removed(address: str) -> None:
     store = ObjectStore(address + "/", key="run_dir")
     assert store.read("a/b") is None
     store.write("a/b", b"one")
@@ -84,7 +84,7 @@ def test_what_takes_several_parts_comes_back_whole(address: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["s3://bucket", "s3://bucket/", "s3:///path", "ftp://bucket/path", "file:///tmp/x"])
-def test_what_is_no_address_is_refused(wrong: str) -> None:
+def test_invalid_addresses_are_rejected(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"run_dir='.*': must be a folder, or s3://BUCKET/PATH, or gs://BUCKET/PATH"):
         ObjectStore(wrong, key="run_dir")
 
@@ -95,7 +95,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ObjectStore("gs://bucket/path", key="checkpoint")
 
 
-def test_what_the_store_refuses_is_told_in_words(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejections_by_the_store_are_explained(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StorageError, match=r"^s3://other/run/x cannot be written: no such bucket$"):
         ObjectStore("s3://other/run", key="run_dir").write("x", b"")
     quiet = ObjectStore("s3://bucket/quiet", key="run_dir")
@@ -166,7 +166,9 @@ def test_a_state_that_was_published_in_part_is_never_read(
     assert tree(tmp_path / "later") == tree(folder)
 
 
-def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_omitted_and_a_run_without_any_is_reported(
+    address: str, folder: Path, tmp_path: Path
+) -> None:
     store = ObjectStore(address, key="run_dir")
     Publisher(store, folder, None).publish()
     store.write("checkpoints/2/tree/data", b"cut")
@@ -189,7 +191,7 @@ def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, fo
     ],
     ids=["cut", "outside", "absolute", "format", "shape"],
 )
-def test_a_strange_manifest_is_refused(address: str, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_strange_manifest_is_rejected(address: str, tmp_path: Path, content: bytes, message: str) -> None:
     store = ObjectStore(address, key="run_dir")
     assert fetch(store, tmp_path / "nothing") is None
     store.write(MANIFEST_NAME, content)
@@ -225,7 +227,7 @@ def test_one_run_writes_at_a_time(address: str) -> None:
 
 
 @pytest.mark.usefixtures("_soon")
-def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str) -> None:
+def test_an_abandoned_lease_is_taken_over_and_its_holder_is_reported(address: str) -> None:
     lost = threading.Event()
     cut_off, store = lease(address, lost), ObjectStore(address, key="run_dir")
     store.write(LEASE_NAME, json.dumps({"id": "dead", "host": "far", "process": 7, "beats": 3}).encode())

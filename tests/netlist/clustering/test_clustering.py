@@ -131,7 +131,7 @@ def test_nets_of_a_cluster_to_one_place_are_one() -> None:
     assert weights[("Grp_0", "Grp_1")] == 4
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_inconsistent_settings_are_rejected() -> None:
     for change in ({"clusters": 0}, {"clusters": 1.5}, {"seed": -1}):
         with pytest.raises(DesignError, match=f"{next(iter(change))}="):
             ClusteringSettings(**change)
@@ -188,13 +188,15 @@ def test_without_any_hyperedge_parts_are_even(fixed: list[int]) -> None:
     assert counts.sum() == 6 and counts.max() <= 3
 
 
-def refuse_to_cluster(*_: object, **__: object) -> None:
+def reject_clustering(*_: object, **__: object) -> None:
     raise AssertionError("clustering was begun")
 
 
 @pytest.mark.parametrize("fault", ["blockage", "name"])
-def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement.netlist.importing.cluster_cells", refuse_to_cluster)
+def test_constraints_that_cannot_be_met_are_rejected_before_clustering(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement.netlist.importing.cluster_cells", reject_clustering)
     design, constraints = chain_design([("u", 30)], macro_after=10), None
     core = design.floorplan.core
     if fault == "blockage":
@@ -210,7 +212,7 @@ def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch
 
 
 @pytest.mark.parametrize("shift", [0.0, 7.0])
-def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) -> None:
+def test_rules_that_fixed_macros_break_are_reported_wherever_the_core_is(shift: float) -> None:
     design = chain_design([("u", 30)], macro_after=10)
     core, there = design.floorplan.core, design.placement
     moved = Rectangle(core.x_low + shift, core.y_low + shift, core.x_high + shift, core.y_high + shift)
@@ -224,10 +226,13 @@ def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) 
     at = int(design.netlist.hard[0])
     x, y = float(design.placement.x[at]), float(design.placement.y[at])
     over = Rectangle(x - 1, y - 1, x + 1, y + 1)
-    for blockage, told in ((over, 1), (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0)):
+    for blockage, expected_notices in (
+        (over, 1),
+        (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0),
+    ):
         settings = ClusteringSettings(clusters=1)
         constraints = ConstraintSettings(blockages=(blockage,))
         imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
-        said = [notice for notice in imported.notices if "is on a placement blockage" in notice]
-        assert len(said) == told
-        assert list(check_constraints(imported.design)) == said
+        reported = [notice for notice in imported.notices if "is on a placement blockage" in notice]
+        assert len(reported) == expected_notices
+        assert list(check_constraints(imported.design)) == reported

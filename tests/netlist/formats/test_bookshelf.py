@@ -110,7 +110,7 @@ def test_large_terminals_may_be_freed(tmp_path: Path) -> None:
     assert design.placement.fixed.tolist() == [False, False, False, True, False]
 
 
-def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
+def test_missing_rows_are_derived_and_reported(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets", "pl")}
     design = read_bookshelf(write(tmp_path, files))[0]
     # The box around the fixed nodes, in whole rows of the cells' height.
@@ -128,7 +128,7 @@ def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> No
     assert design.floorplan.die == Rectangle(0.0, 0.0, 180.0, 120.0)
 
 
-def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
+def test_missing_positions_are_derived_and_reported(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets")}
     design = read_bookshelf(write(tmp_path, files))[0]
     # 600 + 40 + 60 + 1 + 800 at 70%: a square of 46.3, in rows of 10.
@@ -139,7 +139,7 @@ def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
     assert any("1 of 1 ports have no position" in notice for notice in design.notices)
 
 
-def test_gzipped_files_beside_the_aux_are_found(tmp_path: Path) -> None:
+def test_gzipped_files_next_to_the_aux_are_found(tmp_path: Path) -> None:
     aux = write(tmp_path, FILES)
     for suffix in FILES:
         plain = tmp_path / f"d.{suffix}"
@@ -178,13 +178,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     change, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_bookshelf(write(tmp_path, {**FILES, **change}))[0]
 
 
-def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_files_outside_of_the_folder_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "d.aux").write_text("RowBasedPlacement : ../d.nodes d.nets")
     with pytest.raises(DesignError, match=r"must be in the folder of the \.aux file"):
         read_bookshelf(tmp_path / "d.aux")[0]

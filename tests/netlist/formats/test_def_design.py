@@ -125,7 +125,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     lef, text, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read(tmp_path, lef=lef, text=text)
@@ -179,7 +179,7 @@ def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:
     assert any("2 supply nets" in notice for notice in design.notices)
 
 
-def test_a_master_without_a_size_is_refused_where_it_is_used(tmp_path: Path) -> None:
+def test_a_master_without_a_size_is_rejected_if_it_is_used(tmp_path: Path) -> None:
     unused = LEF.replace("END LIBRARY", "MACRO BUMP CLASS BLOCK ;\nEND BUMP\nEND LIBRARY")
     assert "BUMP" not in read(tmp_path, lef=unused).master_names
     cover = unused.replace("BLOCK ;\nEND BUMP", "COVER ;\nEND BUMP")

@@ -167,20 +167,20 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected_with_line_and_reason(tmp_path: Path, name: str) -> None:
     text, reason = FAULTS[name]
-    with pytest.raises(DesignError, match=reason) as refused:
+    with pytest.raises(DesignError, match=reason) as rejection:
         read(tmp_path, text)
-    assert str(refused.value).startswith(str(tmp_path / "chip.def"))
+    assert str(rejection.value).startswith(str(tmp_path / "chip.def"))
 
 
 def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
     nets = "".join(f"- n{number} ( x{number} A ) ;\n" for number in range(25))
     text = DEF.replace("NETS 6 ;", "NETS 31 ;").replace("END NETS", nets + "END NETS")
-    with pytest.raises(DesignError, match=r"25 connections.*component x0 in net n0.* and 15 more") as refused:
+    with pytest.raises(DesignError, match=r"25 connections.*component x0 in net n0.* and 15 more") as rejection:
         read(tmp_path, text)
-    assert "x9 in net n9" in str(refused.value)
-    assert "x10" not in str(refused.value)
+    assert "x9 in net n9" in str(rejection.value)
+    assert "x10" not in str(rejection.value)
 
 
 HARMLESS = {
@@ -208,7 +208,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_is_passed_over_is_a_notice(tmp_path: Path, name: str) -> None:
+def test_ignored_content_is_a_notice(tmp_path: Path, name: str) -> None:
     text, notice = HARMLESS[name]
     found = read(tmp_path, text).notices
     assert found and re.search(notice, found[0]), found
@@ -254,14 +254,14 @@ def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
     assert USES[file.nets.use[file.nets.names.index("q")]] == "SIGNAL"
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "chip.def"
     path.write_bytes(DEF.encode().replace(b"- u2 INV", b"- u\xff\xfe INV"))
     with pytest.raises(DesignError, match=r"is not UTF-8|does not exist|do not exist"):
         read_def(path)
 
 
-def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
+def test_damaged_gzip_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "chip.def.gz"
     path.write_bytes(gzip.compress(DEF.encode())[:-40])
     with pytest.raises(DesignError, match="damaged gzip file"):
@@ -290,7 +290,7 @@ def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data
 
 @settings(max_examples=100, deadline=None)
 @given(cut=st.integers(0, len(DEF) - 12))
-def test_every_cut_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_every_truncation_is_rejected(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("def") / "chip.def"
     path.write_bytes(DEF[:cut].encode())
     with pytest.raises(DesignError, match=r"chip\.def:\d+: "):

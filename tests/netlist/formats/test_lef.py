@@ -65,7 +65,7 @@ def test_layouts_that_mean_the_same(tmp_path: Path, change: Callable[[str], str]
     assert [master.pins for master in one.masters.values()] == [master.pins for master in other.masters.values()]
 
 
-def test_blocks_within_a_macro_are_passed_over(tmp_path: Path) -> None:
+def test_blocks_within_a_macro_are_skipped(tmp_path: Path) -> None:
     """TIMING ends in END TIMING, DENSITY in END (LEF/DEF Language Reference, MACRO)."""
     blocks = (
         "  DENSITY\n    LAYER M1 ;\n      RECT 0 0 1 2 45.5 ;\n  END\n"
@@ -146,7 +146,7 @@ def test_comments_may_be_latin_1_and_files_begin_with_a_mark(tmp_path: Path) -> 
     assert list(read_lefs([path])[0].masters) == ["RAM", "INV"]
 
 
-def test_layers_that_no_signal_is_routed_on_are_left_out(tmp_path: Path) -> None:
+def test_layers_that_no_signal_is_routed_on_are_omitted(tmp_path: Path) -> None:
     block = "LAYER {0}\n  TYPE ROUTING ;\n  DIRECTION VERTICAL ;\n  PITCH 0.1 ;\n  PROPERTY {1} ;\nEND {0}\n"
     more = block.format("BM1", 'LEF58_BACKSIDE "BACKSIDE ;"') + block.format("P", 'A 1 LEF58_TYPE "TYPE POLYROUTING ;"')
     more += "LAYER AP\n  TYPE ROUTING ;\n  PITCH 5 ;\nEND AP\n"
@@ -189,14 +189,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected_with_line_and_reason(tmp_path: Path, name: str) -> None:
     text, reason = FAULTS[name]
-    with pytest.raises(DesignError, match=reason) as refused:
+    with pytest.raises(DesignError, match=reason) as rejection:
         read_lefs([write(tmp_path, text)])
-    assert "cells.lef:" in str(refused.value)
+    assert "cells.lef:" in str(rejection.value)
 
 
-def test_unknown_statements_and_blocks_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_unknown_statements_and_blocks_are_skipped_and_counted(tmp_path: Path) -> None:
     text = LEF.replace("END LIBRARY", "FOO 1 ;\nFOO 2 ;\nBAR name\n  BAZ 3 ;\nEND name\nEND LIBRARY")
     plain, odd = (read_lefs([write(tmp_path, one)])[0] for one in (LEF, text))
     assert odd.masters.keys() == plain.masters.keys() and odd.sites == plain.sites

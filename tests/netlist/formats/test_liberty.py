@@ -155,7 +155,7 @@ def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, message: 
         assert "{ }" in new  # the rest is then outside the cell, and is ignored
 
 
-def test_a_cut_file_is_rejected_with_its_line(tmp_path: Path) -> None:
+def test_a_truncated_file_is_rejected_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match=r"cells0\.lib:\d+: .*(is not closed|appears to be truncated)"):
         read(tmp_path, LIBERTY[: LIBERTY.index("bus (D)")])
 

@@ -166,7 +166,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", list(REFUSED))
-def test_refusal_names_file_line_and_reason(reason: str, tmp_path: Path) -> None:
+def test_rejection_names_file_line_and_reason(reason: str, tmp_path: Path) -> None:
     old, new, blamed, words = REFUSED[reason]
     assert old in NETLIST
     text = NETLIST.replace(old, new, 1)
@@ -182,17 +182,17 @@ def test_refusal_names_file_line_and_reason(reason: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kept", [20, 200, 640, len(NETLIST) - 2])
-def test_cut_text_is_refused(kept: int, tmp_path: Path) -> None:
+def test_truncated_text_is_rejected(kept: int, tmp_path: Path) -> None:
     with pytest.raises(DesignError, match=r"netlist\.pb\.txt:\d+: .*appears to be truncated"):
         read(tmp_path, NETLIST[:kept])
 
 
-def test_cut_between_nodes_is_refused_for_its_sinks(tmp_path: Path) -> None:
+def test_text_truncated_between_nodes_is_rejected_for_its_sinks(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="do not exist: clk drives ram/clk"):
         read(tmp_path, NETLIST[: NETLIST.index('node {\n  name: "ram/clk"')])
 
 
-def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
     packed = gzip.compress(NETLIST.encode())
     for content, words in (
         (packed[:-30], "damaged gzip"),
@@ -242,7 +242,7 @@ FUZZ = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCh
 
 @FUZZ
 @given(text=mutated(NETLIST))
-def test_fuzzed_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
+def test_fuzzed_text_is_read_or_rejected(text: str, tmp_path: Path) -> None:
     path = tmp_path / "netlist.pb.txt"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
@@ -255,7 +255,7 @@ def test_fuzzed_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
 
 @FUZZ
 @given(data=st.data())
-def test_fuzzed_bytes_are_read_or_refused(data: st.DataObject, tmp_path: Path) -> None:
+def test_fuzzed_bytes_are_read_or_rejected(data: st.DataObject, tmp_path: Path) -> None:
     content = bytearray(gzip.compress(NETLIST.encode(), mtime=0) if data.draw(st.booleans()) else NETLIST.encode())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -267,7 +267,7 @@ def test_fuzzed_bytes_are_read_or_refused(data: st.DataObject, tmp_path: Path) -
         assert str(error).startswith(str(path))
 
 
-def test_writer_refuses_what_the_format_cannot_hold(tmp_path: Path) -> None:
+def test_writer_rejects_what_the_format_cannot_hold(tmp_path: Path) -> None:
     builder = NetlistBuilder()
     ports = [builder.port("a"), builder.port("b")]
     builder.net(1.0, ports[0], [ports[1]])

@@ -153,7 +153,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     text, floorplan, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_protobuf_def(*write(tmp_path, text, floorplan))

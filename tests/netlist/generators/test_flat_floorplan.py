@@ -79,7 +79,7 @@ def test_macros_of_a_bank_are_alike_and_talk_to_the_same_cells() -> None:
             assert 400 <= nodes[0] - first_cell < 500, macro
 
 
-def test_made_macros_stand_apart_on_the_core() -> None:
+def test_generated_macros_do_not_overlap_on_the_core() -> None:
     options = FlatOptions(cells=900, macros=11, size_spread=3, macro_aspect=2, core_aspect=0.7, macro_utilization=0.4)
     flat = flat_on_floorplan("made", options, seed=5)
     hard, core = flat.netlist.hard, flat.floorplan.core
@@ -99,12 +99,12 @@ def test_made_macros_stand_apart_on_the_core() -> None:
         ({"core_aspect": 20.0}, "core_aspect: 20.0 must be from 0.1 to 10"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(changes: dict[str, float], message: str) -> None:
+def test_inconsistent_options_are_rejected(changes: dict[str, float], message: str) -> None:
     with pytest.raises(DesignError, match=message):
         FlatOptions(**changes)  # type: ignore[arg-type]
 
 
-def test_macros_that_fit_in_no_rows_are_refused() -> None:
+def test_macros_that_fit_in_no_rows_are_rejected() -> None:
     with pytest.raises(DesignError, match="do not fit in rows at macro_utilization"):
         flat_on_floorplan("made", FlatOptions(cells=900, macros=3, macro_aspect=50, macro_utilization=0.8), seed=1)
 

@@ -157,7 +157,7 @@ def test_drag_cost_undo_save_reload(
     assert saved(tmp_path / "mine.plc", design) == placement
 
 
-def test_an_illegal_place_says_why_and_legalise_mends_it(
+def test_an_illegal_position_shows_the_reason_and_legalise_repairs_it(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     design = load(DESIGN)
@@ -199,7 +199,7 @@ def test_refine_shows_its_progress_stops_and_is_discarded(
     assert one.shown("total") == before
 
 
-def test_two_windows_see_each_other_and_a_dead_server_is_told(
+def test_two_windows_see_each_other_and_a_dead_server_is_reported(
     serve: Callable[..., Server], person: Callable[..., Person]
 ) -> None:
     design, server = load(DESIGN), serve(DESIGN)
@@ -247,7 +247,7 @@ def test_two_placements_are_compared(
     one.until("viewer.model.active === 1 && viewer.model.other === 0")
 
 
-def test_a_run_is_watched_while_it_goes_on(
+def test_a_run_is_watched_while_it_runs(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     design, run = load(DESIGN), tmp_path / "run"
@@ -285,7 +285,7 @@ def test_a_run_is_watched_while_it_goes_on(
     one.page.wait_for_selector("#message.bad:has-text('metrics.csv:1')")
 
 
-def test_a_search_is_watched_while_it_goes_on(
+def test_a_search_is_watched_while_it_runs(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
@@ -307,7 +307,7 @@ def test_a_search_is_watched_while_it_goes_on(
     one.page.wait_for_selector(f"#cost-total td.now:has-text('{result.costs.total:.6f}')")
 
 
-def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
+def test_a_broken_connection_is_restored_with_the_changes_made_during_the_outage(
     serve: Callable[..., Server], person: Callable[..., Person]
 ) -> None:
     server = serve(DESIGN)

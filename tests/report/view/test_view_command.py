@@ -36,9 +36,9 @@ def test_what_cannot_be_opened_ends_in_one_line(
         Path(run).mkdir()
         shutil.copy("toy6.plc", f"{run}/best.plc")
     assert main(["view", *words, "--browser", "false"]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize("kind", ["run", "search", "neither", "asked"])

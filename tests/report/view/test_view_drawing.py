@@ -103,7 +103,7 @@ def test_what_is_drawn_is_replayed_recovered_and_saved_for_the_commands(tmp_path
         ({"what": "remove_region", "index": -1}, "regions -1: there are 0"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(request_: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_drawn_is_reported(request_: dict[str, Any], message: str) -> None:
     with pytest.raises(DesignError, match=message):
         constrain(load("toy6"), request_)
 

@@ -153,8 +153,8 @@ def test_faults_are_those_that_the_slow_oracle_finds(seed: int) -> None:
         legal = legality_oracle.may_stand(design, placement, node) and not near
         assert (node not in found) == legal
         if len(near) < 3:
-            told = [reason for reason in found.get(node, []) if "overlaps" in reason or "their halos" in reason]
-            assert len(told) == len(near)
+            reported = [reason for reason in found.get(node, []) if "overlaps" in reason or "their halos" in reason]
+            assert len(reported) == len(near)
 
 
 @pytest.mark.parametrize("orientation", list(Orientation))
@@ -264,8 +264,8 @@ def test_the_faults_of_a_drag_are_those_of_the_whole_placement(seed: int) -> Non
     drag = DragFaults(design, placement, set(nodes.tolist()))
     for _ in range(5):
         after = placement.moved(nodes, *generator.uniform(-5, 60, (2, len(nodes))))
-        told, expected = drag.find(after), find_faults(design, after)
-        assert told.keys() == expected.keys()
+        reported, expected = drag.find(after), find_faults(design, after)
+        assert reported.keys() == expected.keys()
         for node, reasons in expected.items():
-            assert len(told[node]) == len(reasons)
-            assert sorted(told[node]) == sorted(reasons) or "more" in reasons[-1]
+            assert len(reported[node]) == len(reasons)
+            assert sorted(reported[node]) == sorted(reasons) or "more" in reasons[-1]

@@ -119,7 +119,7 @@ def _illegal(episode: Episode) -> Episode:
 
 
 @pytest.mark.parametrize("spoil", [_costlier, _illegal])
-def test_an_untrue_episode_is_refused_and_counted(
+def test_an_untrue_episode_is_rejected_and_counted(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, spoil: Callable[[Episode], Episode]
 ) -> None:
     bench = Bench(designs, tmp_path)
@@ -131,7 +131,7 @@ def test_an_untrue_episode_is_refused_and_counted(
     assert bench.best.limit(0) == episodes[2].costs[4]
 
 
-def test_an_episode_from_the_future_is_refused(
+def test_an_episode_from_the_future_is_rejected(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
 ) -> None:
     bench = Bench(designs, tmp_path)
@@ -141,7 +141,7 @@ def test_an_episode_from_the_future_is_refused(
     assert len(bench.collecting.read(1, timeout=LONG)) == 1 and bench.collecting.rejected == 1
 
 
-def test_hunger_is_told_and_ends(
+def test_a_shortfall_is_reported_and_ends(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(episode_collector, "SLICE_SECONDS", 0.001)
@@ -213,13 +213,15 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
+def test_invalid_episodes_are_rejected_by_the_collector(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, strict: bool
 ) -> None:
     bench = Bench(designs, tmp_path, strict=strict)
     version = bench.publications.number(0)
-    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, so it is not replayed for its placement
-    bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
+    expensive = episodes[0]._replace(
+        costs=episodes[0].costs * 100
+    )  # not the best, so it is not replayed for its placement
+    bench.write(episodes[0], _illegal(expensive), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()
     assert bench.collecting.rejected == (1 if strict else 0)

@@ -33,7 +33,7 @@ def _episode(actor: int, count: int) -> Episode:
     return episode(count)._replace(identity=np.array([_identity(actor), count], np.int64))
 
 
-def test_only_the_others_episodes_are_looked_at_and_all_that_were_seen_are_told() -> None:
+def test_only_the_others_episodes_are_checked_and_all_that_were_seen_are_sent() -> None:
     before = np.array([[_identity(1), 0, 1], [_identity(2), 0, 9]], np.int64)
     kept = Kept()
     peers = PeerEpisodes(2, kept, before)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ pytest.importorskip("reverb")
 from placement.config import ConfigError, TrainConfig, build
 from placement.runtimes.ray import driver, ray_connection
 from placement.training.rollout import INCARNATION_BITS
-from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
+from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, toy, unreadable_lines
 from tests.support.recording import RECORD, UPDATE_SECONDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -112,7 +112,7 @@ def test_the_real_network_learns_on_two_hosts(tmp_path: Path) -> None:
         run.until(lambda: "run folder:" in run.output(), "it is done", timeout=2 * LONG)
         run.send(signal.SIGTERM)  # while it ends, or a moment after
         assert run.end(timeout=LONG) in (0, -signal.SIGTERM), run.output()
-        assert told(run.lines) == []
+        assert unreadable_lines(run.lines) == []
     with (tmp_path / "run" / "metrics.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [int(row["iteration"]) for row in rows] == [1, 2, 3, 4]
@@ -139,7 +139,7 @@ def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float
         ({}, {"name": "local"}, r"runtime.learners=2: must be left at 1 without runtime=ray"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
+def test_what_cannot_be_shared_is_rejected(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
     config = toy(tmp_path, iterations=1, runtime={**RUNTIME, **runtime})
     config["ppo"] |= ppo
     with pytest.raises(ConfigError, match=says):
