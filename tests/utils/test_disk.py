@@ -58,7 +58,7 @@ def test_other_errors_stay_what_they_are(tmp_path: Path, error: Exception) -> No
 def test_a_checkpoint_without_room_is_not_begun_and_succeeds_later(tmp_path: Path, file_limit: int) -> None:
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     checkpoints.save(1, {"a": np.zeros(10)}, {})
-    with pytest.raises(DiskFull, match="checkpoints/2 cannot be written: File too large: it takes 2"):
+    with pytest.raises(DiskFull, match="checkpoints/2 cannot be written: File too large: 2"):
         checkpoints.save(2, {"a": np.zeros(2 * file_limit, np.uint8)}, {})
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
     checkpoints.save(2, {"a": np.zeros(file_limit // 2, np.uint8)}, {})
