@@ -346,7 +346,7 @@ def boxes_of(
 ) -> Boxes:
     """Returns the movable macros, then the obstacles; sizes and gaps are rounded up to the grid, obstacles outwards.
 
-    The box of a macro with a grid of its own is one pitch larger instead, so that the macro can be moved up to the next
+    The box of a macro with a separate grid is one pitch larger instead, so that the macro can be moved up to the next
     corner of its grid within the box.
     """
     movable = design.placing_order

@@ -113,7 +113,7 @@ def hydra_words(
 ) -> list[str]:
     """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options remain.
 
-    `groups` are the options of each group with files of its own; raises UsageError also if a group has no such option.
+    `groups` are the options of each group that has files; raises UsageError also if a group has no such option.
     """
     known, result, own = setting_types(cls), list[str](), list[str]()
     types_of = {**known, **dict.fromkeys(groups, str)}

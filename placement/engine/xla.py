@@ -27,7 +27,7 @@ _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed
 
 
 _POOLS: weakref.WeakValueDictionary[int, Pool] = weakref.WeakValueDictionary()
-"""Pools by number, for callbacks; the engine has a registry of its own."""
+"""Pools by number, for callbacks; the engine has a separate registry."""
 
 
 class Pool(Protocol):

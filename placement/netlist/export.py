@@ -123,7 +123,7 @@ class ExportFormat:
     """The writer of a format and its properties."""
 
     write: Callable[[Export], str | bytes]  # returns the content of the file
-    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are left out
+    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are omitted
     # whether it contains the design on its canvas, instead of its macros in the user's coordinates
     on_canvas: bool = False
     options: tuple[str, ...] = ()  # which of `blockages` and `cut_rows` it supports

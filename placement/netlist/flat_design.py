@@ -152,7 +152,7 @@ class FlatDesign:
 def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     """Writes a flat design, entirely or not at all, without pickled objects.
 
-    The masters' pins and the shapes of standard cells are left out, since the netlist has the offsets of its pins.
+    The masters' pins and the shapes of standard cells are omitted, since the netlist has the offsets of its pins.
 
     Raises:
         DesignError: a name contains a line break.

@@ -100,7 +100,7 @@ class Blockage:
 class Region:
     """An area that nodes must stay in."""
 
-    name: str  # the region's name, or its group's if it has none of its own
+    name: str  # the region's name, or its group's if it has none
     rectangles: np.ndarray  # float64 [K, 4], µm
     nodes: np.ndarray  # int32 [G], the nodes that belong to it
     is_guide: bool = False  # whether it is only a preference (DEF GUIDE)

@@ -66,7 +66,7 @@ class ConstraintSettings:
 
 
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
-    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is left out.
+    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is omitted.
 
     The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
     cells on nets (others are taps and fillers), fences and regions with a macro (except guides), the orientations that

@@ -270,7 +270,7 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
     """Writes the hard macros as a CSV file, one per row, for scripts of other tools; returns the path.
 
     x and y are the centre, left and bottom the lower left corner, width and height those of the oriented macro, all in
-    µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are left out.
+    µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are omitted.
     """
     netlist = design.netlist
     rows: list[Sequence[object]] = [("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")]

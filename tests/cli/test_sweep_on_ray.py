@@ -66,11 +66,11 @@ def test_jobs_run_in_parallel_and_resume_after_an_interrupt(tmp_path: Path) -> N
             assert sweep.poll() is None and time.monotonic() < deadline, output.read_text()
             time.sleep(0.1)
         jobs = _jobs(tmp_path)
-        assert len(jobs) == 2, "each is a process of its own, beside the other"
+        assert len(jobs) == 2, "the jobs are separate processes that run in parallel"
         os.killpg(sweep.pid, signal.SIGINT)
         assert sweep.wait(SECONDS) != 0
         _gone, alive = psutil.wait_procs([psutil.Process(pid) for pid in jobs if psutil.pid_exists(pid)], timeout=60)
-        assert not alive, "a job goes on without its sweep"
+        assert not alive, "a job continues without its sweep"
     finally:
         if sweep.poll() is None:
             sweep.kill()
@@ -79,7 +79,7 @@ def test_jobs_run_in_parallel_and_resume_after_an_interrupt(tmp_path: Path) -> N
     again = _start(tmp_path, output)
     assert again.wait(SECONDS) == 0, output.read_text()
     text = output.read_text()
-    begun = [int(number) for number in re.findall(r"goes on after iteration (\d+)", text)]
+    begun = [int(number) for number in re.findall(r"resumes after iteration (\d+)", text)]
     assert len(begun) == 2 and min(begun) > 0, text
     assert {name: rows[-1] for name, rows in _iterations(tmp_path).items()} == dict.fromkeys(reached, ITERATIONS)
     assert all(rows == list(range(1, ITERATIONS + 1)) for rows in _iterations(tmp_path).values()), "nothing twice"

@@ -103,7 +103,7 @@ class Cluster:
         Args:
             host: its name.
             cpus, gpus: processors that it offers.
-            own: a folder that is another, empty one on this host, as on a disk of its own; the node works in it.
+            own: a folder that is mounted empty on this host, as on a separate disk; the node works in it.
             minutes: by which its clock is ahead.
         """
         where = self.network.hosts[host].address

@@ -34,7 +34,7 @@ class Net(NamedTuple):
 
 
 def build(name: str, canvas: Canvas, nodes: Sequence[Node], nets: Sequence[Net]) -> Design:
-    """Returns a design of the given nodes and nets; each entry of a net becomes a pin of its own."""
+    """Returns a design of the given nodes and nets; each entry of a net becomes a separate pin."""
     index = {node.name: number for number, node in enumerate(nodes)}
     pins = [pin for net in nets for pin in net.pins]
     netlist = Netlist(

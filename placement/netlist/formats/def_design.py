@@ -255,7 +255,7 @@ class _Nets:
     pin_dy: np.ndarray
     start: np.ndarray  # int32 [E+1]; weight: float64 [E]
     weight: np.ndarray
-    notices: tuple[str, ...]  # the nets and pins that were left out
+    notices: tuple[str, ...]  # the nets and pins that were omitted
 
 
 def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:
@@ -332,7 +332,7 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
             found[index] = *at, pin.direction == "OUTPUT", not pin.is_signal
     lost = inner[missing[member]]
     of_net = np.searchsorted(nets.start, lost, side="right") - 1
-    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # Supply nets are left out, anyway.
+    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # Supply nets are omitted, anyway.
     if len(lost):
         _reject_missing(file, lost)
     offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]

@@ -72,7 +72,7 @@ class LefWords:
     def __init__(self, path: object, text: str) -> None:
         self.path = path
         self.text = text
-        # Comments are left out; the position of a word is found again only for a message.
+        # Comments are omitted; the position of a word is found again only for a message.
         self.words = [word for word in _WORD.findall(text) if word[0] != "#"]
         self.ends = [word for word in ("END", "end", "End") if word in self.words]
         self.at = 0

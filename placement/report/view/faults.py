@@ -24,7 +24,7 @@ Reasons = Iterator[tuple[int, str]]
 
 
 def find_faults(design: Design, placement: Placement) -> Faults:
-    """The reasons, in words, by the node of the hard macro; legal macros are left out."""
+    """The reasons, in words, by the node of the hard macro; legal macros are omitted."""
     every = np.ones(len(design.netlist.hard), dtype=bool)
     return _by_macro(_Macros(design, placement).reasons(every, np.outer(every, every)))
 

@@ -13,7 +13,7 @@ FAR = 1e9
 
 
 def price(joined: Connectivity, group: np.ndarray) -> int:
-    """Counts the nets between groups, and the groups of nets, slowly; a node without a group is a group of its own."""
+    """Counts the nets between groups, and the groups of nets, slowly; a node without a group counts as a group."""
     total = 0
     for net in range(len(joined.nets)):
         places = {int(group[node]) if group[node] >= 0 else -1 - int(node) for node in joined.node[joined.net == net]}
