@@ -163,7 +163,7 @@ def test_an_episode_keeps_the_rule_and_the_mask_offers_all_that_does(seed: int, 
             if not mask[row, column]:
                 with pytest.raises(IllegalAction) as raised:
                     state.place(row, column)
-                narrow += "narrower than a channel (12 µm across, 10 µm up)" in str(raised.value)
+                narrow += "narrower than a channel (12 µm in x, 10 µm in y)" in str(raised.value)
         choices = np.flatnonzero(mask.ravel())
         if not len(choices):
             break

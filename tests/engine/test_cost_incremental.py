@@ -179,7 +179,7 @@ def test_what_cannot_move_is_rejected_and_changes_nothing() -> None:
 
 def test_a_standard_cell_stays() -> None:
     design = build("cells", square_canvas(), [Node("cell", NodeKind.CELL, 5, 5)], [])
-    with pytest.raises(DesignError, match="it is a cell, no macro"):
+    with pytest.raises(DesignError, match="it is a cell, not a macro"):
         IncrementalCost(design).move(0, 1.0, 1.0)
 
 

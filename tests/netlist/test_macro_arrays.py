@@ -76,7 +76,7 @@ def test_an_array_by_hand() -> None:
     x, y = array.members_at(50.0, 20.0, Orientation.W)
     assert (x.tolist(), y.tolist()) == ([50, 50, 50], [8, 20, 32])
     assert array.corners_at(50.0, 20.0, Orientation.W)[0].tolist() == [[47, 3], [53, 3], [53, 13], [47, 13]]
-    with pytest.raises(DesignError, match="an array of 1 macros and 1 places"):
+    with pytest.raises(DesignError, match="an array of 1 macros with 1 positions"):
         dataclasses.replace(array, names=("a",), written_names=("a",), dx=np.zeros(1), dy=np.zeros(1))
 
 

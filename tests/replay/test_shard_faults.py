@@ -136,7 +136,7 @@ def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: Shar
     with pytest.raises(ReplayTimeout, match=r"waited 1 s to write an episode: no replay shard answers \(0: 127"):
         mine.write(episode(1), timeout=1)
     wait_until(lambda: not any(shard.connected for shard in replay.statistics()))
-    with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
+    with pytest.raises(ReplayTimeout, match=r"0 arrived.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
         replay.read(1, timeout=0.2)
     shards.restart(1, same_port=False)
     mine.write(episode(1), timeout=LONG)  # the same episode, still unconfirmed by any shard

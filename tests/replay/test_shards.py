@@ -137,7 +137,7 @@ def test_an_episode_that_reached_two_shards_is_taken_once(shards: Make, reader) 
     replay = reader(addresses)
     assert sorted(counts(replay.read(4, timeout=LONG))) == [0, 1, 2, 3]
     assert replay.intervals().tolist() == [[0, 0, 3]]
-    with pytest.raises(ReplayTimeout, match="for 1 episodes from the replay shards and 0 came"):
+    with pytest.raises(ReplayTimeout, match="for 1 episodes from the replay shards and 0 arrived"):
         replay.read(1, timeout=0.5)
     assert replay.duplicates == 3
 
@@ -280,7 +280,7 @@ def test_both_sides_report_that_no_shard_answers(reader) -> None:
     with pytest.raises(ReplayTimeout, match=r"no replay shard answers \(0: 127\.0\.0\.1:9, 1: down\)"):
         writer(nowhere, 0).write(episode(0), timeout=0.3)
     replay = reader(nowhere)
-    with pytest.raises(ReplayTimeout, match=r"0 came.*shard 0 \(never found\) is down.*shard 1"):
+    with pytest.raises(ReplayTimeout, match=r"0 arrived.*shard 0 \(never found\) is down.*shard 1"):
         replay.read(1, timeout=0.3)
     with pytest.raises(ReplayTimeout, match=r"waited 0\.1 s for the shards; shard 0"):
         replay.wait_until_connected(timeout=0.1)

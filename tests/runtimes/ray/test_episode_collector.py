@@ -205,7 +205,7 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
 ) -> None:
     monkeypatch.setattr(episode_collector, "SLICE_SECONDS", 0.001)
     bench = Bench(designs, tmp_path)
-    with pytest.raises(ReplayTimeout, match="for 3 episodes: 0 came"):
+    with pytest.raises(ReplayTimeout, match="for 3 episodes: 0 arrived"):
         bench.collecting.read(3, timeout=0.01)
     bench.stop.set()
     with pytest.raises(ReplayClosed):
