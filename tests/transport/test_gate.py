@@ -92,7 +92,7 @@ def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "messages",
     [
         bytes(RANDOM + DIGEST),
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(RANDOM + DIGEST),
