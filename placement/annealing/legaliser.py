@@ -162,7 +162,7 @@ def _off_obstacles(boxes: Boxes) -> Boxes | None:
 
 
 def _with_channels(boxes: Boxes) -> Centres | None:
-    """Does the work of `_least_displaced` under a channel rule: a gap must be zero or wide, which is no linear
+    """Does the work of `_least_displaced` under a channel rule: a gap must be zero or wide, which is not a linear
     constraint.
     """
     found = [_nearest(boxes, order) for order in _orders(boxes)]

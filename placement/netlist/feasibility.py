@@ -168,7 +168,7 @@ def _check_areas(design: Design) -> None:
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
-    _check_area(design, movable, space, "the canvas", " beside blockages and fixed macros")
+    _check_area(design, movable, space, "the canvas", " outside blockages and fixed macros")
 
 
 def _check_area(design: Design, nodes: list[int], space: float, where: str, beside: str) -> None:

@@ -291,13 +291,13 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
 
 def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
     """Describes the treatment of a guide (DEF REGION of TYPE GUIDE), a preference that the user may make binding."""
-    said = f"region {region.name!r} is ignored: a guide is only a preference"
+    ignored = f"region {region.name!r} is ignored: a guide is only a preference"
     if not len(macros):
-        return said
+        return ignored
     some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
     more = ",…" if len(macros) > _MOST_NAMED else ""
     boxes = ";".join(",".join(f"{side:g}" for side in box) for box in region.rectangles.tolist())
-    return f"{said}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
+    return f"{ignored}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
 
 
 def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:

@@ -200,7 +200,7 @@ def _move_into(made: Path, path: Path) -> None:
         made.rename(path)
         return
     new = {file.name for file in made.iterdir()}
-    # The netlist is removed first and added last; without it the folder is no design.
+    # The netlist is removed first and added last; without it the folder is not a design.
     for name in NETLIST_NAMES:
         (path / name).unlink(missing_ok=True)
     for name in sorted(new, key=lambda name: name in NETLIST_NAMES):

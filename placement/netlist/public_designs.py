@@ -42,7 +42,7 @@ class PublicDesign:
     """A public design."""
 
     about: str  # a one-line description
-    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is no design
+    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is not a design
     # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
     # the files already are a design
     importing: str = ""

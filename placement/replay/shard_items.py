@@ -123,7 +123,7 @@ class ItemReader:
         dial: see `Dial`.
 
     Raises:
-        ItemsEnded: the server ended meanwhile.
+        ItemsEnded: the server has ended.
     """
 
     def __init__(self, address: str, schema: Schema, *, dial: Dial = direct) -> None:

@@ -45,7 +45,7 @@ _RULES = {
     "orientations": ("orientation_violations", "hard macros in an orientation that is not allowed"),
     "grid": ("grid_violations", "hard macros off the snapping grid"),
     "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
-    "channels": ("channel_violations", "gaps beside hard macros narrower than a channel"),
+    "channels": ("channel_violations", "gaps next to hard macros narrower than a channel"),
 }
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # keys in the JSON object of a design with constraints
 # Field of `Tidiness` → its denominator.

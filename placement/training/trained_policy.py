@@ -105,7 +105,7 @@ def keep_policy(run: Path, folder: Path) -> int:
     """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
     alone.
 
-    Returns the parameters' iteration. Raises ConfigError if `run` is no run folder or the new `folder` is not empty,
+    Returns the parameters' iteration. Raises ConfigError if `run` is not a run folder or the new `folder` is not empty,
     and CheckpointError.
     """
     settings = read_settings(run, key="run")

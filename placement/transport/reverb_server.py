@@ -234,7 +234,7 @@ def remote_peers(port: int) -> list[str]:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Suppresses output to standard error meanwhile; Reverb's own lines are shown only after an exception."""
+    """Suppresses output to standard error; Reverb's own lines are shown only after an exception."""
     with _redirected, tempfile.TemporaryFile() as held:
         sys.stderr.flush()
         saved = os.dup(2)

@@ -162,9 +162,9 @@ def test_a_fixed_node_that_was_moved_is_illegal(tmp_path: Path) -> None:
         (["placers=greedy,greedy@2"], "greedy@2 is listed twice"),
         (["placers=tests.benchmark.stand_ins:none"], "tests.benchmark.stand_ins:none: cannot be imported"),
         (["--commands", "cp a b"], "'cp a b': must be NAME=COMMAND"),
-        (["--commands", "mine=cp {plc}"], "mine: there is no {plc}; there are {design}, {def}"),
+        (["--commands", "mine=cp {plc}"], "mine: unknown field {plc}; the fields are {design}, {def}"),
         (["suite=other"], "suite=other: is neither one of public, smoke, synthetic"),
-        (["designs=toy7"], "the suite smoke-1 has no 'toy7'; it has toy6"),
+        (["designs=toy7"], "the suite smoke-1 does not contain 'toy7'; it contains toy6"),
         (["split=train", "designs=[]"], "split=train: the suite smoke-1 has no designs in this split"),
     ],
 )

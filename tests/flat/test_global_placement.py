@@ -203,7 +203,7 @@ def test_what_cannot_be_placed_is_rejected() -> None:
         reject(dataclasses.replace(design.netlist, kind=kind))
     with pytest.raises(DesignError, match="no standard cells to place"):
         reject(fixed=np.ones(len(placed), bool))
-    with pytest.raises(DesignError, match="inside out"):
+    with pytest.raises(DesignError, match="must be x low"):
         core(blockages=((5.0, 0.0, 1.0, 1.0),))
     with pytest.raises(DesignError, match=r"halo: -1.0 µm must be at least 0"):
         core(halo=-1.0)

@@ -148,7 +148,7 @@ SITUATIONS = {
     ),
     "no place": Situation(
         lambda: Chip(macros=many(1), sections=around((30.1, 40.5, 50.095, 70.5), (100, 100))),
-        "room for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge it, or make halos and blockages smaller",
+        "space for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge it, or make halos and blockages smaller",
     ),
     "no place, though there is area": Situation(
         lambda: Chip(macros=many(1), sections=blockages((15, 0, 20, 100), (35, 0, 50, 100), (69.9, 0, 95, 100))),

@@ -77,11 +77,11 @@ def test_all_macros_together_need_too_much() -> None:
     assert check_constraints(constrained(design, port_keepout=0.1)) == ()
     check_rejected(
         constrained(design, halo=halos(design, 2, 2)),
-        r"room for 1936\.0 µm² .* macros 'm0', .*'m9' and 2 more need 2352\.0 µm²",
+        r"space for 1936\.0 µm² .* macros 'm0', .*'m9' and 2 more need 2352\.0 µm²",
     )
     check_rejected(
         constrained(design, blockages=np.array([[0.0, 0, 40, 11]])),
-        r"the canvas has space for 1160\.0 µm² of macros and halos beside blockages and fixed macros",
+        r"the canvas has space for 1160\.0 µm² of macros and halos outside blockages and fixed macros",
     )
 
 

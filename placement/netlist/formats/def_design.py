@@ -386,7 +386,7 @@ def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> t
     return x, y
 
 
-def passed_over(
+def unmatched_components(
     file: DefFile, node_of: np.ndarray, blocks: Collection[str], whose: str
 ) -> tuple[list[Finding], list[str]]:
     """A finding of macros without a node (`node_of`, int [M], is -1), and a notice of such cells.

@@ -47,7 +47,7 @@ def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tupl
     """Reads LEF files, plain or gzipped, as one technology (`placement.netlist.technology.merged`), with their sources.
 
     Raises:
-        DesignError: with file and line; a file is cut, a statement is unknown, or a number is invalid.
+        DesignError: with file and line; a file is truncated, a statement is unknown, or a number is invalid.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     found, widths = dict[int, Technology](), dict[str, float]()

@@ -56,8 +56,8 @@ def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) ->
     """Reads a file; in a flat netlist (`is_flat`) no macro is soft.
 
     Raises:
-        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins refer to unknown
-            nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
+        DesignError: with file and line; the text is not a graph or is truncated, names repeat, nets or pins refer to
+            unknown nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
     """
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data) or columns_of_text(path, data)

@@ -17,9 +17,9 @@ from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.formats.def_design import (
     component_centres,
     missing_nodes,
-    passed_over,
     placement_status,
     port_places,
+    unmatched_components,
 )
 from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
@@ -120,7 +120,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     # Supply pins are in no netlist; other missing pins are skipped with them.
     port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
     port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
-    findings, notices = passed_over(file, node_of, blocks, "protobuf")
+    findings, notices = unmatched_components(file, node_of, blocks, "protobuf")
     has_macros = bool(np.isin(netlist.hard, node_of).any())
     if not has_macros:
         notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are unplaced")

@@ -93,7 +93,7 @@ class TextNode:
 
 
 def read_nodes(path: object, text: str) -> list[TextNode]:
-    """Reads all nodes in file order; raises DesignError with file and line if the text is no valid graph."""
+    """Reads all nodes in file order; raises DesignError with file and line if the text is not a valid graph."""
     graph = _graph_class()()
     try:
         text_format.Parse(text, graph, allow_unknown_field=True)

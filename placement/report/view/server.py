@@ -134,7 +134,7 @@ async def _watch(window: Window, watch: RunWatch) -> None:
 
 @contextlib.asynccontextmanager
 async def _running(work: Any) -> AsyncIterator[asyncio.Task[None]]:
-    """Runs a coroutine beside the block, and cancels it at its end."""
+    """Runs a coroutine during the block, and cancels it at its end."""
     task = asyncio.create_task(work)
     try:
         yield task
@@ -220,7 +220,7 @@ async def _connect(window: Window, numbers: itertools.count[int], connection: We
         try:
             await _listen(window, page, connection, queue)
         except (WebSocketDisconnect, asyncio.QueueFull):
-            pass  # The page has gone or no longer reads; it will reconnect and request everything anew.
+            pass  # The page has gone or no longer reads; it will reconnect and request everything again.
         finally:
             window.leave(page)
 

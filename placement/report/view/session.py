@@ -301,8 +301,8 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
 def read_steps(path: str | Path, design: Design) -> list[Step]:
     """The steps in a file, for `Session.replay`; the file does not contain the state before them.
 
-    Raises DesignError if the file cannot be read, is no file of steps, names a node that the design does not have, or
-    has invalid constraints.
+    Raises DesignError if the file cannot be read, is not a file of steps, names a node that the design does not have,
+    or has invalid constraints.
     """
     try:
         content = json.loads(read_text(path))

@@ -373,7 +373,7 @@ class Window:
         session, before = self.sessions[index], self.sessions[index].costs
         step = None
         if result.placement is not None:
-            # The job does not know which macros a person released meanwhile.
+            # The job does not know which macros a person has since released.
             after = dataclasses.replace(result.placement, fixed=session.placement.fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:

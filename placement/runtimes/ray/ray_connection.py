@@ -185,7 +185,7 @@ def _start(ray: Any, cpus: int, folder: str) -> None:
 def _sigterm_kept_from_children() -> Iterator[None]:
     """Hides SIGTERM, which `timeout` and Slurm send to the whole group, from processes that start in this block.
 
-    This process ends them once the learner has saved. Its own signals arrive meanwhile through other threads.
+    This process ends them once the learner has saved. Until then, its own signals arrive through other threads.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:

@@ -160,7 +160,7 @@ REFUSED = {
     "word for a number": ("f: 6.0", "f: six", "f: six", "parse float: six"),
     "no quotes": ('name: "ram"\n', "name: ram\n", "name: ram\n", "Expected string"),
     "open string": ('name: "ram"\n', 'name: "ram\n', 'name: "ram\n', "missing ending quote"),
-    "bytes that are no text": ('name: "ram"\n', 'name: "\\302"\n', None, "utf-8"),
+    "bytes that are not text": ('name: "ram"\n', 'name: "\\302"\n', None, "utf-8"),
     "stray brace": ('name: "ram"\n', 'name: "ram" {\n', 'name: "ram" {', "Expected identifier"),
 }  # fmt: skip
 

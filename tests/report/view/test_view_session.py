@@ -245,8 +245,8 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
             '{"version": 1, "steps": [{"what": "move", "places": [["nobody", 1, 2, "N", false]]}]}',
             "step 1 moves 'nobody'",
         ),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, "b", "N", false]]}]}', "step 1 is not as"),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is not as"),
+        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, "b", "N", false]]}]}', "step 1 is invalid"),
+        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is invalid"),
     ],
 )
 def test_damaged_steps_are_rejected(tmp_path: Path, text: str, message: str) -> None:
