@@ -334,7 +334,7 @@ class EnvironmentPool:
 
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:
-            raise IndexError(f"env_id: {env_id} must be in [0,  {self.num_envs})")
+            raise IndexError(f"env_id: {env_id} must be in [0, {self.num_envs})")
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:

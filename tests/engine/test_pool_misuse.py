@@ -151,7 +151,7 @@ def test_a_wrong_shape_or_dtype_at_any_call(pool, actions, env_id, error, messag
     ("action", "message"),
     [
         (25, "environment 2: action 25 .*'large'.*not a cell of the grid of 5 × 5"),
-        (-1, "environment 2: action -1 for macro 'large'.*no cell"),
+        (-1, "environment 2: action -1 for macro 'large'.*not a cell"),
         (2**31 - 1, "environment 2: action 2147483647"),
         (20, r"environment 2: action 20 \(row 4, column 0\).*beyond the canvas of 50 × 50"),
         (3, "environment 2: .*overlap macro 'kept'"),

@@ -205,7 +205,7 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
     [
         ("{\n oops}", r"json:2: not valid JSON"),
         ("[]", "must be an object of constraints"),
-        ('{\n\n"halo": {}}', r"json:3: the file has the unknown key 'halo'; known are form, halos"),
+        ('{\n\n"halo": {}}', r"json:3: the file has the unknown key 'halo'; known keys are form, halos"),
         ('{"form": 2}', "form: 2 is unknown; this version reads form 1"),
         ('{"halos": {\n"lagre": [1, 1]}}', r"json:2: halos: the netlist has no hard macro 'lagre'"),
         ('{"halos": {"cluster": [1, 1]}}', "has no hard macro 'cluster'"),

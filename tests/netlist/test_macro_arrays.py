@@ -180,7 +180,7 @@ def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:
     [
         ([ArraySetting("a", ("nothing*",))], "array 'a': the netlist has no hard macro 'nothing\\*'"),
         ([ArraySetting("a", ("lone",))], "array 'a': lone matches one macro; must match two or more"),
-        ([ArraySetting("a", ("bank*",)), ArraySetting("b", ("bank[0]", "lone"))], "'bank\\[0\\]' is in array 'a', too"),
+        ([ArraySetting("a", ("bank*",)), ArraySetting("b", ("bank[0]", "lone"))], "'bank\\[0\\]' is also in array 'a'"),
         ([ArraySetting("a", ("tag*", "lone"))], "array 'a': some of its macros are in region 'low'"),
         ([ArraySetting("lone", ("bank*",))], "array 'lone': the netlist already has a node of that name"),
         (

@@ -181,7 +181,7 @@ FAULTS = {
     "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
     "no direction": (LEF.replace("DIRECTION VERTICAL", "DIRECTION UP"), "layer 'M2': its direction is 'UP'"),
     "no LEF": ("once upon a time ;", r":1: 'ONCE' is not a LEF statement"),
-    "empty": ("", "holds no layer"),
+    "empty": ("", "contains no layer"),
     "open string": ('VERSION "5.8 ;', ":1: the string that begins here has no closing quote"),
     "too many copies": (LEF.replace("DO 2 BY 1", "DO 20000 BY 20000"), "must be 1 to 1,000,000"),
     "odd coordinates": (LEF.replace("RECT 0.1 0.9 0.3 1.1", "RECT 0.1 0.9 0.3"), "RECT with 3 coordinates"),
