@@ -197,7 +197,7 @@ def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
     for content, words in (
         (packed[:-30], "damaged gzip"),
         (packed[:20] + b"xx" + packed[22:], "damaged gzip"),
-        (b"", "holds no nodes"),
+        (b"", "contains no nodes"),
         (b'node {\n  name: "\xff"\n}', r"netlist\.pb\.txt:2: byte 0xff is not UTF-8"),
         (b"node { " * 3000, "nested|cut"),
         (b'node { name: "x" attr { value ' + b"{ list " * 3000, "nested too deep"),
