@@ -278,7 +278,7 @@ def test_rejections_name_what_is_wrong() -> None:
         state.undo()
     with pytest.raises(IllegalAction, match="beyond the canvas"):
         state.place(0, 0) if not state.mask()[0, 0] else state.place(4, 0)
-    with pytest.raises(IllegalAction, match="no cell"):
+    with pytest.raises(IllegalAction, match="not a cell"):
         state.place(5, 0)
     for _ in range(3):
         assert place_somewhere(state, 0)
