@@ -75,7 +75,7 @@ def test_the_help_of_train_opens_with_what_matters(capsys):
     assert main(["train", "--help"]) == 0
     text = capsys.readouterr().out
     assert len(re.findall(r"^  --", text, flags=re.MULTILINE)) == 10
-    assert "generalise: one policy for designs" in text
+    assert "generalise: train one policy on many designs" in text
     assert f"train --help all lists all {len(listed(TrainConfig))} settings" in text
 
 
