@@ -49,7 +49,8 @@ def test_a_region_that_is_too_narrow_for_a_macro() -> None:
             assert check_constraints(limited) == ()
         else:
             check_rejected(
-                limited, r"chip: constraints and fixed macros leave no legal position for macro 'a': each must be inside"
+                limited,
+                r"chip: constraints and fixed macros leave no legal position for macro 'a': each must be inside",
             )
 
 

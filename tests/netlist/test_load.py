@@ -79,7 +79,9 @@ def test_a_folder_of_designs_names_them(folder: Path, monkeypatch: pytest.Monkey
     with pytest.raises(DesignError, match=f"{folder}: is a folder of designs.*{folder}/mine, {folder}/unplaced$"):
         load(folder)
     monkeypatch.chdir(folder.parent)
-    with pytest.raises(DesignError, match=f"^{folder.name}: is a folder of designs.*; it contains {folder.name}/mine, "):
+    with pytest.raises(
+        DesignError, match=f"^{folder.name}: is a folder of designs.*; it contains {folder.name}/mine, "
+    ):
         load(folder.name)
     for number in range(9):
         (folder / f"a{number}").mkdir()
