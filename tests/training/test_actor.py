@@ -109,8 +109,8 @@ def _same(one: Any, other: Any) -> None:
 
 
 def test_a_stopped_round_gives_no_episode(designs: list[Design]) -> None:
-    asked = iter([False, False, True])
-    assert list(_actor(designs, _context(designs)).play_round(_snapshot(0), lambda: next(asked))) == []
+    answers = iter([False, False, True])
+    assert list(_actor(designs, _context(designs)).play_round(_snapshot(0), lambda: next(answers))) == []
 
 
 def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
@@ -170,27 +170,27 @@ def test_staleness_is_bounded_and_the_actor_waits_at_the_bound(designs: list[Des
 
 
 @pytest.mark.parametrize("waits_for", ["parameters", "room"])
-def test_an_actor_that_waits_ends_when_told(designs: list[Design], waits_for: str) -> None:
+def test_a_waiting_actor_ends_on_request(designs: list[Design], waits_for: str) -> None:
     context, stop = _context(designs, capacity=2, staleness=99), threading.Event()
     if waits_for == "room":
         context.store.publish(0, {"version": np.array(0, np.int32)})
-    waits = _told_of(context.store, "wait_for") if waits_for == "parameters" else _told_of(context.replay, "write", 3)
+    waits = _event_of(context.store, "wait_for") if waits_for == "parameters" else _event_of(context.replay, "write", 3)
     thread = threading.Thread(target=_actor(designs, context).run, args=(stop,), daemon=True)
     thread.start()
     assert waits.wait(LONG) and thread.is_alive()
     _end(thread, stop, context)
 
 
-def _told_of(what: Any, name: str, call: int = 1) -> threading.Event:
+def _event_of(what: Any, name: str, call: int = 1) -> threading.Event:
     """Returns an event that is set as soon as the method is called `call` times."""
     called, calls, method = threading.Event(), itertools.count(1), getattr(what, name)
 
-    def told(*arguments: Any, **options: Any) -> Any:
+    def recording(*arguments: Any, **options: Any) -> Any:
         if next(calls) == call:
             called.set()
         return method(*arguments, **options)
 
-    setattr(what, name, told)
+    setattr(what, name, recording)
     return called
 
 
