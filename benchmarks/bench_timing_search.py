@@ -1,28 +1,33 @@
-"""Timing-driven cells and the choice among candidates, judged by wirelength, overflow and negative slack.
+"""The flow with timing compared with the flow by wirelength at equal CPU time, by wirelength and negative slack.
 
-    python benchmarks/bench_timing_search.py DESIGN --out FOLDER [--seconds 40] [--candidates 4] [--sta sta]
+    python benchmarks/bench_timing_search.py DESIGN … --out FOLDER [--seconds 40] [--candidates 2] [--sta sta]
 
-The design was imported with Liberty and SDC files. One search takes `--seconds`; the periods are then scaled so that
-cells placed around its macros by wirelength miss the clock by `--missed`. The candidates share the same CPU seconds for
-their searches and for placing and timing their cells. All are judged by the legalised cells of the full evaluation,
-both wirelength-driven and timing-driven; also from other seeds, and with `--sta` by OpenSTA. Results are stored in
-FOLDER: the same command resumes.
+The designs were imported with Liberty and SDC files. Flows of the same total CPU time, each with several seeds:
+
+    wires       a search of `--seconds`, cells placed by wirelength; also judged with timing-driven cells
+    one         a shorter search, timing-driven cells
+    candidates  several short searches, timing-driven cells around each, choice by wirelength and slack
+
+The evaluation of the first result of `wires` sets the lengths of the other searches, and its cells set the clock: they
+miss it by `--missed`. Each search and its judgement are files in FOLDER, from which the same command resumes.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import functools
 import hashlib
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from placement.annealing.finishing import anneal_for_full_evaluation, anneal_soft_macros
+import numpy as np
+from scipy import stats
+
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.annealing.search import search
 from placement.config import CostConfig
 from placement.evaluation.full_evaluation import SETTINGS, PlacedCells, read_flat_of
@@ -34,58 +39,18 @@ from placement.flat.global_placement import CellPlacement
 from placement.flat.opensta import OpenSta
 from placement.flat.routing import RoutingResources, route_estimate
 from placement.flat.timing import TimingEvaluator
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import find, load
 from placement.netlist.timing_netlist import TimingNetlist, read_timing
 
-COLUMNS = (
-    "design       group  search          cells           wirelength  wns, ps      tns, ps  failing  overflow  CPU-s  "
-    "other seeds: tns  OpenSTA: tns"
-)
-WIRES, DRIVEN = "wires alone", "timing-driven"
-
-
-class Judge:
-    """The full evaluation of one design at one clock.
-
-    Args:
-        name: the folder of the design.
-        design: the clustered one.
-        timing: at the clock.
-        seed: of the cells and of the clusters in which they begin.
-    """
-
-    def __init__(self, name: str, design: Design, timing: TimingNetlist, *, seed: int = 0) -> None:
-        self._design, (self.flat, self.cluster) = design, read_flat_of(name)
-        self.timer = TimingEvaluator(timing, self.flat)
-        anneal = functools.partial(anneal_soft_macros, moves=100_000, initial_temperature=1.0, seed=seed)
-        self.evaluator = FlatEvaluator(
-            self.flat, self.cluster, design, anneal=anneal if seed else anneal_for_full_evaluation,
-            settings=dataclasses.replace(SETTINGS, seed=seed), timing=self.timer,
-        )  # fmt: skip
-
-    def cells(self, placement: Placement) -> dict[str, tuple[CellPlacement, int]]:
-        """Returns the legalised cells around a placement's macros, and the number of those without a place."""
-        spread, again = self.evaluator.shorter_spread(placement)
-        return {WIRES: self._legal(spread), DRIVEN: self._legal(self.evaluator.timing_driven(spread, again))}
-
-    def _legal(self, cells: CellPlacement) -> tuple[CellPlacement, int]:
-        legal = self.evaluator.legalised(cells)
-        assert legal is not None, "the design has no rows"
-        return cells._replace(placement=legal.placement, wirelength=legal.wirelength), legal.without_place
-
-    def figures(self, cells: CellPlacement, without_place: int) -> dict[str, Any]:
-        """Returns figures of the cells by the names of `Candidate`, and their overflow."""
-        slack = self.timer.evaluate(cells.placement, paths=0)
-        resources, core = RoutingResources.of(self._design.canvas), core_of(self.flat, self._design)
-        return {
-            "flat_wirelength": cells.wirelength, "wns": slack.wns, "tns": slack.tns, "failing": slack.total.failing,
-            "spread": cells.converged, "without_place": without_place,
-            "beyond_tracks": wire_beyond_tracks(self._design, PlacedCells(self.flat, self.cluster, cells)),
-            "overflow": route_estimate(self.flat.netlist, cells.placement, core, resources).overflow,
-        }  # fmt: skip
+WIRES, DRIVEN = "by wirelength", "timing-driven"
+FLOOR = 0.01  # added to negative slacks in ratios, in clock periods: the slack of a flow may be 0
+ROWS = ("wires", "wires, driven", "one", "candidates")
+PAIRS = [*((row, "wires") for row in ROWS[1:]), ("candidates", "one")]
+CHANGES = (("flat_wirelength", "wirelength"), ("tns", "tns"), ("opensta", "tns, OpenSTA"))
+Values = dict[str, Any]
 
 
 class Bench:
@@ -93,101 +58,143 @@ class Bench:
 
     def __init__(self, name: str, given: argparse.Namespace) -> None:
         begun = time.process_time()
-        self.name, self._folder, self._given = Path(name).name, name, given
-        self._out: Path = given.out
-        self.design = load(name)
+        self.name, self._given = Path(name).name, given
+        self._design = load(name)
+        self._flat, self._cluster = read_flat_of(name)
         self._imported = self._timing = read_timing(find(name).parent)
-        self._judge = Judge(name, self.design, self._timing)
         self._loading = time.process_time() - begun
 
-    def group(self, number: int) -> None:
-        """Prints a group's results: one search, and the candidate that wires and slack choose."""
+    def run(self) -> dict[str, list[Values]]:
+        """Returns the figures of each of `ROWS`, one per seed; without candidates if there is no time for them."""
         given = self._given
-        long = self._result(f"{given.seconds:g}s-{number}", given.seconds, number, is_first=True)
-        self._print(number, "one", long, long["search"])
-        if not given.candidates:
-            return
-        each = (given.seconds - self._loading) / given.candidates - long["evaluation"]
-        seeds = range((number + 1) * given.candidates, (number + 2) * given.candidates)
-        found = [self._result(f"{given.seconds:g}s-{number}-{seed}", each, seed) for seed in seeds]
-        candidates = [self._candidate(seed, one) for seed, one in zip(seeds, found, strict=True)]
-        spent = self._loading + sum(one["search"] + one["evaluation"] for one in found)
-        best = ranked(candidates, given.timing)[0].number
-        self._print(number, f"best of {given.candidates}", found[list(seeds).index(best)], spent)
+        first = self._searched("wires-0", given.seconds, 0)
+        self._time_at(1.0)
+        self._time_at(self._kept("clock", lambda: {"scale": self._scale(first[0])})["scale"])
+        took = self._judged("wires-0", given.seconds, 0, WIRES)["took"]
+        # The command `search candidates=N` evaluates the chosen candidate once more.
+        evaluation = took[WIRES] + took[DRIVEN]
+        each = (given.seconds + took[WIRES] - evaluation * (given.candidates + 1)) / max(1, given.candidates)
+        rows: dict[str, list[Values]] = {row: [] for row in ROWS}
+        for seed in range(given.seeds):
+            rows["wires"].append(self._judged(f"wires-{seed}", given.seconds, seed, WIRES))
+            rows["wires, driven"].append(self._judged(f"wires-{seed}", given.seconds, seed, DRIVEN))
+            rows["one"].append(self._judged(f"one-{seed}", given.seconds - took[DRIVEN], seed, DRIVEN))
+            if given.candidates and each > 0:
+                numbers = range(seed * given.candidates, (seed + 1) * given.candidates)
+                short = [self._judged(f"short-{one}", each, one, DRIVEN) for one in numbers]
+                rows["candidates"].append(self._chosen(short))
+        for one in (one for row in rows.values() for one in row):
+            one["floor"] = FLOOR * shortest(self._timing)
+        return rows
 
-    def _result(self, stem: str, seconds: float, seed: int, *, is_first: bool = False) -> dict[str, Any]:
-        """Returns a search's figures, from the folder if they exist; the first search of a design sets its clock."""
-        path, placed = self._out / f"{self.name}-{stem}.json", self._out / f"{self.name}-{stem}.plc"
+    def _kept(self, stem: str, compute: Callable[[], Values]) -> Values:
+        """Returns values from the folder, computed if there are none."""
+        path = self._given.out / f"{self.name}-{stem}.json"
         if not path.is_file():
-            begun = time.process_time()
-            found = search(self.design, seconds=seconds, seed=seed, weights=CostConfig().weights())
-            searched = time.process_time()
-            write_placement(placed, self.design, found.placement)
-            if is_first:
-                self._set_clock(found.placement)
-            ready = time.process_time()
-            cells = self._judge.cells(found.placement)
-            judged = {kind: self._judge.figures(*one) for kind, one in cells.items()}
-            took = {"search": searched - begun, "evaluation": time.process_time() - ready}
-            if self._given.sta:
-                timing = with_scaled_sdc(self._timing, self._imported, self._out / f"{self.name}.sdc")
-                opensta = OpenSta(self._given.sta, timing, self._judge.flat)
-                for kind, (one, _) in cells.items():
-                    judged[kind]["opensta"] = opensta.evaluate(one.placement).total.tns
-            kept = {"start": found.start, "cost": found.costs.total, "moves": found.moves, **took, **judged}
-            write_whole(path, json.dumps(kept) + "\n")
-        elif is_first:
-            self._set_clock(self.design.initial)
-        known: dict[str, Any] = json.loads(path.read_text()) | {"placement": placed}
+            write_whole(path, json.dumps(compute()) + "\n")
+        known: Values = json.loads(path.read_text())
         return known
 
-    def _candidate(self, number: int, one: dict[str, Any]) -> Candidate:
-        figures = {key: value for key, value in one[DRIVEN].items() if key not in ("overflow", "opensta")}
-        searched = {key: one[key] for key in ("start", "cost", "moves")}
-        return Candidate(number, seconds=one["search"], placement=self.design.initial, **searched, **figures)
+    def _searched(self, stem: str, seconds: float, seed: int) -> tuple[Placement, Values]:
+        placed = self._given.out / f"{self.name}-{stem}.plc"
 
-    def _set_clock(self, placement: Placement) -> None:
-        """Scales the clocks so that cells placed by wirelength miss them by the requested share."""
-        path = self._out / f"{self.name}.clock.json"
-        if not path.is_file():
-            scale = self._scale(self._judge.evaluator.shorter_spread(placement)[0].placement)
-            write_whole(path, json.dumps({"scale": scale}) + "\n")
-        scale = json.loads(path.read_text())["scale"]
+        def compute() -> Values:
+            begun = time.process_time()
+            found = search(self._design, seconds=seconds, seed=seed, weights=CostConfig().weights())
+            took = time.process_time() - begun
+            write_placement(placed, self._design, found.placement)
+            return {"start": found.start, "cost": found.costs.total, "moves": found.moves, "search": took}
+
+        known = self._kept(f"{stem}.search", compute)
+        return read_placement(placed, self._design.netlist, located=self._design.initial)[1], known
+
+    def _time_at(self, scale: float) -> None:
+        """Scales the imported clocks."""
         self._timing = scaled(self._imported, scale)
-        self._judge = Judge(self._folder, self.design, self._timing)
+        self._timer = TimingEvaluator(self._timing, self._flat)
+        self._evaluator = FlatEvaluator(
+            self._flat, self._cluster, self._design, anneal=anneal_for_full_evaluation, settings=SETTINGS,
+            timing=self._timer,
+        )  # fmt: skip
 
-    def _scale(self, cells: Placement) -> float:
-        """Bisects for the scale of the clocks at which these cells miss the shortest one by the requested share."""
+    def _cells(self, placement: Placement) -> tuple[dict[str, tuple[CellPlacement, int]], dict[str, float]]:
+        """Returns the legal cells around a placement's macros (and the number without a place), and CPU seconds.
+
+        The seconds of timing-driven cells are those beyond the cells by wirelength.
+        """
+        begun = time.process_time()
+        spread, again = self._evaluator.shorter_spread(placement)
+        by_wires = self._legal(spread)
+        placed = time.process_time()
+        driven = self._legal(self._evaluator.timing_driven(spread, again))
+        took = {WIRES: placed - begun, DRIVEN: time.process_time() - placed}
+        return {WIRES: by_wires, DRIVEN: driven}, took
+
+    def _legal(self, cells: CellPlacement) -> tuple[CellPlacement, int]:
+        legal = self._evaluator.legalised(cells)
+        assert legal is not None, "the design has no rows"
+        return cells._replace(placement=legal.placement, wirelength=legal.wirelength), legal.without_place
+
+    def _judged(self, stem: str, seconds: float, seed: int, kind: str) -> Values:
+        """Returns a search's figures with one kind of cells, by the names of `Candidate` and others."""
+        placement, searched = self._searched(stem, seconds, seed)
+
+        def compute() -> Values:
+            cells, took = self._cells(placement)
+            return {kind: self._figures(*cells[kind]) for kind in (WIRES, DRIVEN)} | {"took": took}
+
+        found = self._kept(f"{stem}.figures", compute)
+        took = found["took"]
+        evaluation = took[WIRES] + (took[DRIVEN] if kind == DRIVEN else 0)
+        return {
+            **searched, **found[kind], "number": seed, "took": took, "evaluation": evaluation,
+            "total": self._loading + searched["search"] + evaluation,
+        }  # fmt: skip
+
+    def _figures(self, cells: CellPlacement, without_place: int) -> Values:
+        slack = self._timer.evaluate(cells.placement, paths=0)
+        resources, core = RoutingResources.of(self._design.canvas), core_of(self._flat, self._design)
+        found = {
+            "flat_wirelength": cells.wirelength, "wns": slack.wns, "tns": slack.tns, "failing": slack.total.failing,
+            "spread": cells.converged, "without_place": without_place,
+            "beyond_tracks": wire_beyond_tracks(self._design, PlacedCells(self._flat, self._cluster, cells)),
+            "overflow": route_estimate(self._flat.netlist, cells.placement, core, resources).overflow,
+        }  # fmt: skip
+        if self._given.sta and self._timing.files:
+            timing = with_scaled_sdc(self._timing, self._imported, self._given.out / f"{self.name}.sdc")
+            found["opensta"] = OpenSta(self._given.sta, timing, self._flat).evaluate(cells.placement).total.tns
+        return found
+
+    def _chosen(self, found: Sequence[Values]) -> Values:
+        """Returns the figures of the candidate that `search candidates=N timing=W` keeps, and the time of all."""
+        candidates = [
+            Candidate(
+                seconds=one["search"], placement=self._design.initial,
+                **{key: one[key] for key in Candidate._fields if key not in ("seconds", "placement")},
+            )
+            for one in found
+        ]  # fmt: skip
+        best = ranked(candidates, self._given.timing)[0].number
+        chosen = next(one for one in found if one["number"] == best)
+        spent = sum(one["search"] + one["evaluation"] for one in found) + chosen["evaluation"]
+        return chosen | {"total": self._loading + spent}
+
+    def _scale(self, placement: Placement) -> float:
+        """Bisects for the scale of the clocks at which cells by wirelength miss the shortest one as requested."""
+        cells = self._legal(self._evaluator.shorter_spread(placement)[0])[0].placement
         low, high = 0.05, 20.0
         while high / low > 1.001:
             middle = (low * high) ** 0.5
             timing = scaled(self._imported, middle)
-            slack = TimingEvaluator(timing, self._judge.flat).evaluate(cells, paths=0).total.wns
-            missed = slack < -self._given.missed * min(clock.period for clock in timing.constraints.clocks)
+            slack = TimingEvaluator(timing, self._flat).evaluate(cells, paths=0).total.wns
+            missed = slack < -self._given.missed * shortest(timing)
             low, high = (middle, high) if missed else (low, middle)
         return high
 
-    def _print(self, group: int, what: str, one: dict[str, Any], seconds: float) -> None:
-        again = self._again(one["placement"])
-        for kind in (WIRES, DRIVEN):
-            found = one[kind]
-            print(
-                f"{self.name:10s} {group:7d}  {what:15s} {kind:13s} {found['flat_wirelength']:12,.0f} "
-                f"{found['wns']:8,.0f} {found['tns']:12,.0f} {found['failing']:8,} {found['overflow']:9.3%} "
-                f"{seconds:6.0f}{again[kind]:18,.0f} {found.get('opensta', 0.0):13,.0f}",
-                flush=True,
-            )
 
-    def _again(self, placed: Path) -> dict[str, float]:
-        """Returns the negative slack of a placement's cells from other seeds."""
-        path = placed.with_suffix(".again.json")
-        if not path.is_file():
-            placement = read_placement(placed, self.design.netlist, located=self.design.initial)[1]
-            other = Judge(self._folder, self.design, self._timing, seed=1)
-            kept = {kind: other.figures(*cells)["tns"] for kind, cells in other.cells(placement).items()}
-            write_whole(path, json.dumps(kept) + "\n")
-        known: dict[str, float] = json.loads(path.read_text())
-        return known
+def shortest(timing: TimingNetlist) -> float:
+    """Returns the shortest clock period in ps."""
+    return min(clock.period for clock in timing.constraints.clocks)
 
 
 def scaled(timing: TimingNetlist, scale: float) -> TimingNetlist:
@@ -212,23 +219,59 @@ def with_scaled_sdc(timing: TimingNetlist, imported: TimingNetlist, path: Path) 
     return dataclasses.replace(timing, files=tuple(file if one.kind == "sdc" else one for one in timing.files))
 
 
+def changes(rows: dict[str, list[Values]], row: str, base: str, key: str) -> np.ndarray:
+    """Returns the logarithm of the ratio of a figure between two rows, for each seed that has it."""
+    both = [(one, other) for one, other in zip(rows[row], rows[base], strict=False) if key in one and key in other]
+    values = np.array([[one[key], other[key], 0 if key == "flat_wirelength" else one["floor"]] for one, other in both])
+    values = np.abs(values.reshape(-1, 3))
+    return np.log((values[:, 0] + values[:, 2]) / (values[:, 1] + values[:, 2]))
+
+
+def interval(logarithms: np.ndarray) -> str:
+    """Returns the geometric mean of ratios as a change in percent, with Student's 95% interval if there are several."""
+    if not len(logarithms):
+        return "-"
+    text = f"{np.expm1(logarithms.mean()):+.1%}"
+    if len(logarithms) > 1:
+        error = stats.sem(logarithms) * stats.t.ppf(0.975, len(logarithms) - 1)
+        text += " ({:+.1%} to {:+.1%})".format(*np.expm1(logarithms.mean() + np.array([-error, error])))
+    return text
+
+
+def print_rows(name: str, rows: dict[str, list[Values]]) -> None:
+    """Prints the means over the seeds."""
+    print(f"\n{name:16s} wirelength  wns, ps      tns, ps  failing  overflow  no place  CPU-s  tns, OpenSTA")
+    keys = ("flat_wirelength", "wns", "tns", "failing", "overflow", "without_place", "total", "opensta")
+    for row, found in rows.items():
+        if found:
+            mean = [np.mean([one.get(key, np.nan) for one in found]) for key in keys]
+            print("{:14s} {:12,.0f} {:8,.0f} {:12,.0f} {:8.1f} {:9.3%} {:9.1f} {:6.0f} {:13,.0f}".format(row, *mean))
+
+
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("designs", nargs="+")
     parser.add_argument("--seconds", type=float, default=40.0)
-    parser.add_argument("--candidates", type=int, default=4)
-    parser.add_argument("--groups", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--candidates", type=int, default=2)
     parser.add_argument("--timing", type=float, default=0.07)
     parser.add_argument("--missed", type=float, default=0.075)
     parser.add_argument("--sta")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(words)
     given.out.mkdir(parents=True, exist_ok=True)
-    print(COLUMNS)
+    found: list[dict[str, list[Values]]] = []
     for name in given.designs:
-        bench = Bench(name, given)
-        for number in range(given.groups):
-            bench.group(number)
+        found.append(Bench(name, given).run())
+        print_rows(Path(name).name, found[-1])
+        for row, base in PAIRS:
+            each = (f"{title} {interval(changes(found[-1], row, base, key))}" for key, title in CHANGES)
+            print(f"{row} / {base}: {', '.join(each)}", flush=True)
+    print("\nmeans of the designs")
+    for row, base in PAIRS:
+        for key, title in CHANGES:
+            each_design = [one for rows in found if len(one := changes(rows, row, base, key))]
+            print(f"{row} / {base}: {title} {interval(np.array([one.mean() for one in each_design]))}")
 
 
 if __name__ == "__main__":

@@ -34,20 +34,21 @@ def test_every_preset_builds(name):
 
 
 def test_presets_can_be_joined_and_the_command_line_comes_last():
-    config = build(TrainConfig, composed("preset=[ariane,test]", "runtime=accelerator", "seed=3"))
-    assert (config.design, config.env.cost.name, config.runtime.env_threads, config.seed) == (("toy6",), "proxy", 0, 3)
+    config = build(TrainConfig, composed("preset=[ariane,test]", "runtime=ray", "seed=3"))
+    assert (config.design, config.env.cost.name, config.seed) == (("toy6",), "proxy", 3)
+    assert config.runtime.max_staleness == 1
 
 
 DIFFERENT = {
     # What the files set.
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
-        "runtime.env_threads": 0,
         "runtime.evaluate_every": 20,
     },
     "runtime=ray": {
         "runtime.name": "ray",
         "runtime.actors": 2,
+        "runtime.env_threads": 1,
         "runtime.max_staleness": 1,
         "runtime.evaluator": True,
         **{f"runtime.roles.{role}.memory_mb": 4096 for role in ("actor", "shard", "cache", "evaluator")},

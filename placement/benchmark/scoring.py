@@ -12,16 +12,19 @@ import numpy as np
 from placement.benchmark.coloquinte_judge import coloquinte_scores, is_installed
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs, legality, proxy_cost, violations
-from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.placement_timer import timer_or_none
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import OPTIMUM_NAME
-from placement.netlist.timing_netlist import TIMING_NAME, read_timing
 
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
 
+FULL_EVALUATION = 2
+"""Version of the full evaluation. Results of an earlier one are scored again; until version 2, cells were spread into
+slivers of row area.
+"""
 MOVED = 1e-3  # tolerance in µm for the position of a fixed node, because files round
 
 
@@ -62,7 +65,7 @@ class Judge:
         names: names of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` if it is
             installed, and `OF_TIMING` (ps) if the design was imported with Liberty and has a clock; `wirelength_gap`,
             the relative excess over the least possible wirelength, if the design has that.
-        is_timing_driven: whether the cells of the full evaluation are placed for timing; they were not until 0.2.0.
+        full_evaluation: `FULL_EVALUATION` if the cells are placed, otherwise 0.
 
     Raises:
         DesignError: the timing constraints cannot be used, for example because clocks reach no register.
@@ -71,11 +74,11 @@ class Judge:
     def __init__(self, folder: Path, design: Design, *, full: bool) -> None:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
-        self._timer = PlacementTimer(str(folder), design) if self._cells and _has_clock(folder) else None
-        self.is_timing_driven = self._timer is not None
+        self._timer = timer_or_none(str(folder), design) if self._cells else None
+        self.full_evaluation = FULL_EVALUATION if self._cells else 0
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
-        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self.is_timing_driven}
+        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timer is not None}
         self.names = frozenset(name for names, there in found.items() if there for name in names)
 
     @functools.cached_property
@@ -107,11 +110,6 @@ class Judge:
             if OF_COLOQUINTE[0] in self.names and not (stopped and stopped()):
                 found |= coloquinte_scores(self._folder, self._design, placement)
         return found
-
-
-def _has_clock(folder: Path) -> bool:
-    """Returns whether the design was imported with Liberty and with an SDC file that defines a clock."""
-    return (folder / TIMING_NAME).is_file() and bool(read_timing(folder).constraints.clocks)
 
 
 def _least_wirelength(folder: Path, design: Design) -> float | None:

@@ -170,7 +170,7 @@ def _tracks(path: Path) -> SnapGrid:
 
 
 def _timer(name: str, design: Design) -> Timer:
-    from placement.evaluation.timing_evaluation import PlacementTimer  # not needed for the first picture
+    from placement.flat.placement_timer import PlacementTimer  # not needed for the first picture
 
     return PlacementTimer(name, design)
 

@@ -15,9 +15,9 @@ from placement.annealing.finishing import flip_macros
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
-from placement.evaluation.timing_evaluation import PlacementTimer
 from placement.flat.opensta import OpenSta, OpenStaTiming
-from placement.flat.timing import LISTED_PATHS
+from placement.flat.placement_timer import PlacementTimer
+from placement.flat.timing import DRAWN_PATHS, LISTED_PATHS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
@@ -30,7 +30,6 @@ from placement.report.timing_tables import paths_table
 from placement.report.view.faults import NARROW, find_faults
 
 SOFT_PLACER = "analytic"  # default placer of soft macros that no file places
-DRAWN_PATHS = 100  # number of worst paths in a picture
 SHOWN_GAPS = 6  # number of gaps narrower than a channel that are listed
 _GENERAL_NAMES = ("placement", "best")  # names of the files that commands write
 
@@ -81,7 +80,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         placed = timer.cells(placement) if cells is None else cells
         paths = DRAWN_PATHS if config.draws_plots else LISTED_PATHS
         estimate = timer.evaluate(placement, cells=placed, paths=paths)
-        timer.notes(estimate, in_clusters=cells is None, console=console)
+        _print_notes(timer.notes(estimate, in_clusters=cells is None), console)
         judged = None if judge is None else _judged(judge, placed, console)
         metrics = dataclasses.replace(metrics, timing=estimate, opensta=judged)
     console.print(metrics_table(metrics, title))
@@ -100,9 +99,13 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
 def _judged(judge: OpenSta, cells: Placement, console: Console) -> OpenStaTiming:
     """OpenSTA's timing of a placement of the flat netlist; prints its notices."""
     found = judge.evaluate(cells)
-    for note in found.notices:
-        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+    _print_notes(found.notices, console)
     return found
+
+
+def _print_notes(notes: Sequence[str], console: Console) -> None:
+    for note in notes:
+        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _narrow_gaps(design: Design, placement: Placement) -> list[str]:

@@ -33,7 +33,7 @@ from placement.evaluation.placements import (
     write_results,
 )
 from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
-from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.placement_timer import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole

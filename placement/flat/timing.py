@@ -21,6 +21,7 @@ GROUPS = ("registers", "from macros", "to macros", "ports")
 """Groups of paths: between registers; from a macro; from a register to a macro; from or to a port."""
 
 LISTED_PATHS = 10  # number of worst paths listed
+DRAWN_PATHS = 100  # number of worst paths in a picture
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
-from placement.policy.features import AT_CELL, GLOBALS, cell_features, energy_terms, situation
+from placement.policy.features import AT_CELL, GLOBALS, cell_features, situation
 from placement.policy.inputs import GraphInputs
 
 RECENT = 8
@@ -172,7 +172,8 @@ def history_features(
     """
     episodes, steps = actions.shape
     by_episode = jax.tree.map(lambda array: array.reshape(episodes, steps, *array.shape[1:]), observation)
-    terms = energy_terms(inputs, by_episode, lengths)
+    energy = energy.reshape(episodes, steps, 2)
+    terms = jnp.diff(energy, axis=1, append=energy[:, -1:])  # no step has seen the last macro placed
     inside = jnp.arange(steps)[None] < lengths[:, None]
 
     def one(
@@ -184,7 +185,7 @@ def history_features(
         there = there.at[:, -1].multiply(share * len(share))
         return jnp.concatenate([there, added, _waves(seen, length)], axis=1), state
 
-    given = (by_episode, energy.reshape(episodes, steps, 2), actions, terms, lengths)
+    given = (by_episode, energy, actions, terms, lengths)
     placed, state = jax.lax.map(one, given, batch_size=_episodes_at_once())
     placed = placed * inside[:, :, None]
     before = jnp.cumsum(placed, axis=1) - placed

@@ -438,7 +438,7 @@ class Learner:
         """Adds the present policy's ratios for the samples in `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
         for minibatch in self._minibatches(stale, len(batch.length), whole=True):
-            data = self._proximal(trained.params, inputs, data, minibatch)
+            data = data._replace(samples=self._proximal(trained.params, inputs, data, minibatch))
         return data
 
     def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:

@@ -10,13 +10,16 @@ import html
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
-from placement.netlist.design import Design
+from placement.flat.placement_timer import PlacementTimer
+from placement.flat.timing import DRAWN_PATHS
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
 from placement.report import curves, plots, style
@@ -25,6 +28,7 @@ from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
 
 DRAWN = 8  # designs whose best placements are drawn
+ReadTimer = Callable[[Design], PlacementTimer | None]
 _SUMMARY = {
     "iteration": "iterations",
     "episodes": "episodes",
@@ -65,11 +69,16 @@ summary {{ cursor: pointer; }} pre {{ background: #f7f8f9; padding: 0.8rem; over
 
 
 def write_report(
-    folder: str | os.PathLike[str], designs: Sequence[Design], *, weights: CostWeights = DEFAULT_WEIGHTS
+    folder: str | os.PathLike[str],
+    designs: Sequence[Design],
+    *,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    read_timer: ReadTimer = lambda design: None,
 ) -> Path:
     """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
-    `weights` are those of the training cost. Raises DesignError if a placement file or `metrics.csv` cannot be read.
+    `weights` are those of the training cost. The worst paths of designs with a timer are drawn with the cells in their
+    clusters. Raises DesignError if a placement file or `metrics.csv` cannot be read.
     """
     folder = Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -85,7 +94,7 @@ def write_report(
     for design in shown[:DRAWN]:
         suffix = "" if len(designs) == 1 else f"-{design.name}"
         file = best[design.name]["file"]
-        sections.append((design.name, _draw_best(folder, design, file, suffix, weights)))
+        sections.append((design.name, _draw_best(folder, design, file, suffix, weights, read_timer)))
     if len(shown) > DRAWN:
         text = (
             f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
@@ -116,7 +125,9 @@ def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
     ]
 
 
-def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights) -> list[str]:
+def _draw_best(
+    folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, read_timer: ReadTimer
+) -> list[str]:
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
     title, place = f"{design.name}: best of {folder.name}", folder / "plots"
     figure = plots.plot_placement(design, placement, weights=weights, title=title)
@@ -127,7 +138,21 @@ def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: Co
     if design.initial.placed.all():
         opened.append(Session(design, design.initial, name="initial.plc", weights=weights))
     window = framed(static_page(design, opened, title=title), f"a window on the best placement of {design.name}")
-    return [*(_picture(path, caption) for path, caption in pictures), window]
+    paths = _draw_paths(design, placement, read_timer, place / f"paths{suffix}.png", title)
+    return [*(_picture(path, caption) for path, caption in pictures), *paths, window]
+
+
+def _draw_paths(design: Design, placement: Placement, read_timer: ReadTimer, path: Path, title: str) -> list[str]:
+    """The picture of the worst paths, or the reason why there is none; empty if the design has no timing."""
+    try:
+        timer = read_timer(design)
+        if timer is None:
+            return []
+        found = timer.evaluate(placement, paths=DRAWN_PATHS)
+    except DesignError as error:  # The rest of the report does not depend on the timing.
+        return [f"<p>{html.escape(f'not timed: {error}')}</p>"]
+    figure = plots.plot_paths(design, placement, found, title=title)
+    return [_picture(style.save_figure(figure, path), "its worst paths, with the cells in their clusters")]
 
 
 def _number(value: np.float64) -> str:

@@ -125,6 +125,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
     `run`, StorageError if object storage does not answer, and TrackingError if the tracker rejects the run.
     """
     check_designs(config)  # before JAX is imported, which takes seconds
+    from placement.flat.placement_timer import timer_or_none
     from placement.report.run_report import write_report
     from placement.training.stored_run import refresh, stored
     from placement.training.tracking import tracked
@@ -143,5 +144,9 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
         drawn = result.already_complete and (result.folder / REPORT_NAME).exists()
         if not result.interrupted and not drawn:
             shown = [] if config.drawn else named_designs(config)
-            write_report(result.folder, shown, weights=config.env.cost.weights())
+            names = {design.name: name for name, design in zip(config.design, shown, strict=False)}
+            write_report(
+                result.folder, shown, weights=config.env.cost.weights(),
+                read_timer=lambda design: timer_or_none(names[design.name], design),
+            )  # fmt: skip
     return result

@@ -132,9 +132,9 @@ class _Group:
         """Records a step (the first result is an observation alone); returns whether all episodes have ended."""
         if self._decision is None:
             return False
-        _note(self.played, self._running, self._step, self._decision, result)
-        self._step += 1
         ended = self._running & result[2]
+        _note(self.played, self._running, ended, self._step, self._decision, result)
+        self._step += 1
         for row in np.flatnonzero(ended & ~result[4]["dead_end"]):
             on_end(int(self.envs[row]), self.played.costs[row])
         self._running &= ~ended
@@ -162,14 +162,18 @@ def _groups(pool: EnvironmentPool, key: jax.Array, batches: int) -> list[_Group]
     return [_Group(mine, designs[mine], its) for mine, its in zip(envs, keys, strict=True)]
 
 
-def _note(played: Episode, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
-    """Writes one step of the running environments (bool [B]) into `played`."""
+def _note(
+    played: Episode, running: np.ndarray, ended: np.ndarray, step: int, decision: Decision, result: Result
+) -> None:
+    """Writes one step of the `running` environments (bool [B]) into `played`, and what the `ended` ones came to."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
-    played.length[running] = step + 1
+    if not ended.any():
+        return
     _, reward, _, _, info = result
-    played.dead_end[running], played.reward[running] = info["dead_end"][running], reward[running]
-    played.costs[running] = info["costs"][running]
+    played.length[ended] = step + 1
+    played.dead_end[ended], played.reward[ended] = info["dead_end"][ended], reward[ended]
+    played.costs[ended] = info["costs"][ended]
 
 
 def _blank(design: np.ndarray, steps: int) -> Episode:

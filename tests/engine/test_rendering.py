@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -30,6 +31,11 @@ def test_a_replay_shows_what_was_seen() -> None:
             expected = np.stack([observation[name][env] for observation in seen[:length]])
             assert np.array_equal(array[:length], expected), name
             assert not array[length:].any(), name
+
+
+def test_jax_uses_the_arrays_without_a_copy() -> None:
+    for array in EpisodeRenderer([four_macros()]).arrays(3, 5):
+        assert jax.device_put(array).unsafe_buffer_pointer() == array.ctypes.data
 
 
 def test_compact_maps_are_the_maps_rounded() -> None:

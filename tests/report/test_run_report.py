@@ -5,10 +5,19 @@ import html.parser
 import json
 import re
 
+from placement.config import TrainConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, costs_object
+from placement.flat.placement_timer import PlacementTimer
+from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import write_placement
+from placement.netlist.load import load
+from placement.report import plots
 from placement.report.run_report import DRAWN, write_report
+from placement.runtimes import local, public
+from placement.training.run_folder import Run
+from tests.cli.test_timing_commands import imported
 from tests.support.designs import four_macros, random_design
+from tests.support.small_timing import SDC
 
 
 def _run_folder(folder, designs):
@@ -78,6 +87,34 @@ def test_of_many_designs_the_first_are_drawn_and_the_page_says_so(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "The placements of the other 2 designs are in the run folder, not drawn" in text
     assert all(f"<td>{design.name}</td>" in text for design in designs), "the table has all"
+
+
+def test_the_worst_paths_of_a_timed_design_are_drawn(tmp_path, monkeypatch):
+    (tmp_path / "fast.sdc").write_text(SDC.replace("period 200", "period 60"))
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "fast.sdc")) == 0
+    name = str(tmp_path / "chip")
+    designs = [load(name), four_macros()]
+    folder = _run_folder(tmp_path / "run", designs)
+    monkeypatch.setattr(local, "run", lambda config, progress: Run(folder))
+    monkeypatch.setattr(public, "named_designs", lambda config: designs)
+    monkeypatch.setattr(public, "check_designs", lambda config: None)
+    drawn, plot = [], plots.plot_paths
+    monkeypatch.setattr(plots, "plot_paths", lambda *given, title: (drawn.append(given), plot(*given, title=title))[1])
+    public.run(TrainConfig((name, "four_macros"), str(folder)))
+    [(design, placement, timing)] = drawn
+    assert design is designs[0]
+    assert timing.wns == PlacementTimer(name, design).evaluate(placement).wns < 0 and len(timing.paths) == 6
+    assert [path.name for path in (folder / "plots").glob("paths*")] == ["paths-chip.png"]
+    assert (folder / "report.html").read_text().count("its worst paths") == 2  # alternative text and caption
+
+
+def test_a_design_that_cannot_be_timed_is_drawn_all_the_same(tmp_path):
+    def fail(design):
+        raise DesignError("<damaged>")
+
+    design = four_macros()
+    page = write_report(_run_folder(tmp_path / "run", [design]), [design], read_timer=fail)
+    assert "not timed: &lt;damaged&gt;" in page.read_text() and (tmp_path / "run/plots/maps.png").exists()
 
 
 def test_an_empty_run_folder_makes_an_empty_report(tmp_path):

@@ -4,7 +4,6 @@ A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {�
 concern every page are sent to all as `{"event": name, …}`. Lengths are in µm.
 """
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,8 +55,10 @@ def _drag(window: Window, page: str, request: Request) -> Values:
     window.tell("dragged", {"session": index, "nodes": nodes, "x": request["x"], "y": request["y"]}, but=page)
     timing: Values = {}
     if request.get("timing") is True:
-        with contextlib.suppress(DesignError):  # The request "timing" reports the error; the costs are still sent.
+        try:
             timing["timing"] = window.timing(index)
+        except DesignError as error:  # The costs are sent all the same.
+            timing["timing_error"] = str(error)
     return {"costs": costs._asdict(), "faults": faults, **timing}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.evaluation.timing_evaluation import PlacementTimer
+from placement.flat.placement_timer import PlacementTimer
 from placement.netlist.load import load
 from placement.report.view.requests import answer
 from placement.report.view.session import Session
@@ -66,7 +66,7 @@ def test_a_macro_is_dragged_where_no_clock_is_defined(tmp_path: Path) -> None:
     assert "no clock" in answer(window, "page", {"id": 1, "do": "timing"})["error"]
     ram = int(design.netlist.hard[0])
     dragged = asked(window, "drag", nodes=[ram], x=[30.0], y=[20.0], timing=True)
-    assert "costs" in dragged and "timing" not in dragged
+    assert "costs" in dragged and "timing" not in dragged and "no clock" in dragged["timing_error"]
 
 
 def test_a_design_without_timing_has_none(tmp_path: Path) -> None:
@@ -99,3 +99,18 @@ def test_a_person_sees_slack_change(serve: Callable[..., Server], person: Callab
     one.until(f"document.querySelector('#timing-worst td.now').textContent === '{worst}'")
     page.uncheck("#timing-on")
     one.until("document.querySelector('#timing-found').children.length === 0 && viewer.model.timing === null")
+
+
+@pytest.mark.browser
+def test_a_timing_failure_shows_while_the_macro_is_dragged(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib")) == 0
+    one = person(serve(f"design={tmp_path / 'chip'}"))
+    ram = int(load(str(tmp_path / "chip")).netlist.hard[0])
+    one.page.evaluate("viewer.model.timed = true")
+    one.drag(ram, 60, -40, drop=False)
+    one.page.wait_for_selector("#timing-found .bad:has-text('no clock')")
+    assert one.page.evaluate("viewer.model.drag.moved") and not one.page.is_checked("#timing-on")
+    one.page.mouse.up()
+    one.steps(1)

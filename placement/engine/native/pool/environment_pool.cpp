@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kDesignSeconds = 600;  // maximum wait of an environment for its next design
 constexpr double kSlice = 0.05;  // seconds between two checks for an interruption of the caller
+constexpr int kFew = 16;  // steps of at most so many environments take about as long as waking a thread
 
 // Number of forks of this process: a forked child has a pool's memory but not its threads.
 std::atomic<std::uint64_t> fork_count{0};
@@ -186,14 +187,17 @@ void EnvironmentPool::reset_locked(const std::int32_t* env_ids, int count, const
 void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
   if (!working_along && threads_.empty()) start_workers();
   Block* block = synchronous() ? states_.open(count) : nullptr;
+  bool takes_long = count > kFew;
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
+    takes_long |= entry.environment.ends_next();
     entry.busy = true;
     entry.block = block;
     entry.slot = i;
   }
   in_flight_ += count;
-  const int wanted = std::min(count, num_threads_) - (working_along ? 1 : 0);
+  // The calling thread finishes a few short steps sooner than a sleeping worker wakes up.
+  const int wanted = working_along && !takes_long ? 0 : std::min(count, num_threads_) - (working_along ? 1 : 0);
   work_.push(env_ids, count, wanted, working_along ? num_threads_ - 1 : -1);
 }
 

@@ -166,10 +166,7 @@ export class App {
     if (!model.timed && !model.timing) return;
     const { active } = model, timing = model.timed ? await this.ask("timing") : null;
     if (active !== model.active || model.drag?.moved) return; // what is newer comes
-    if (model.timed && !timing) { // it cannot be timed, as the message says
-      model.timed = false;
-      document.getElementById("timing-on").checked = false;
-    }
+    if (!timing) model.timed = false; // it cannot be timed, as the message says
     model.timing = timing;
     model.refresh();
   }

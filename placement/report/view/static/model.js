@@ -17,6 +17,7 @@ export class Model extends EventTarget {
     this.hasCells = values.has_cells ?? false;
     this.hasTiming = values.has_timing ?? false;
     this.timed = false; // whether the timing of the placement is shown
+    this.untimed = null; // why the placement could not be timed while a macro was dragged
     this.timing = null; // of the placement that is worked on: {worst, tns, endpoints, failing, histogram, paths, macros}
     this.cells = null; // of the flat netlist: {x, y, width, height, source}
     this.exports = values.exports ?? [];

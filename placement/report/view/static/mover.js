@@ -47,6 +47,7 @@ export class Mover {
         drag.costs = answer.costs;
         drag.faults = answer.faults;
         if (answer.timing) this.model.timing = answer.timing;
+        if (answer.timing_error) Object.assign(this.model, { timed: false, timing: null, untimed: answer.timing_error });
         this.model.refresh();
         this.priced.push(since);
       }

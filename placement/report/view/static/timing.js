@@ -14,22 +14,23 @@ export class Timing {
     Object.assign(this, { app, model: app.model });
     this.first = new Map(); // by session: what was found when the estimate was switched on
     this.found = element("div", { id: "timing-found" });
-    fill(parent, element("h2", {}, "Timing"), element("label", { className: "layer" }, element("input", { type: "checkbox", id: "timing-on",
-      onchange: ({ target }) => this.turn(target.checked) }), "estimate, cells in their clusters"), this.found);
+    this.box = element("input", { type: "checkbox", id: "timing-on", onchange: ({ target }) => this.turn(target.checked) });
+    fill(parent, element("h2", {}, "Timing"), element("label", { className: "layer" }, this.box, "estimate, cells in their clusters"), this.found);
   }
 
   turn(on) {
-    this.model.timed = on;
+    Object.assign(this.model, { timed: on, untimed: null });
     this.first.clear();
     this.app.refreshTiming();
   }
 
   draw() {
-    const { timing, active } = this.model;
-    if (timing === this.shown) return;
-    this.shown = timing;
+    const { timing, timed, untimed, active } = this.model, shown = timing ?? untimed;
+    this.box.checked = timed;
+    if (shown === this.shown) return;
+    this.shown = shown;
     if (!timing) {
-      fill(this.found);
+      fill(this.found, untimed && element("p", { className: "bad" }, untimed));
       return;
     }
     if (!this.first.has(active)) this.first.set(active, timing);

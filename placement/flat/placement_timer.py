@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-from rich.console import Console
 
 from placement.flat.correspondence import cells_in_clusters, clustered_nodes
 from placement.flat.opensta import OpenSta
@@ -12,7 +11,7 @@ from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import read_flat
 from placement.netlist.load import clusters_or_none, find
-from placement.netlist.timing_netlist import read_timing
+from placement.netlist.timing_netlist import TIMING_NAME, read_timing
 
 
 class PlacementTimer:
@@ -79,14 +78,23 @@ class PlacementTimer:
             raise DesignError(f"{self._name}: the cells are not clustered; use full=true, which places them")
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
-    def notes(self, found: TimingEstimate, *, in_clusters: bool, console: Console) -> None:
-        """Prints unusual facts about an estimate, and the model of its wires."""
+    def notes(self, found: TimingEstimate, *, in_clusters: bool) -> list[str]:
+        """Returns unusual facts about an estimate, and the model of its wires."""
         wires = self.evaluator.timing.wires
         notes = ["cells are timed in their clusters; full=true places them first"] if in_clusters else []
         notes += found.notices
-        notes.append(
+        return [
+            *notes,
             f"wires are assumed to be repeated by {wires.repeater}: {wires.delay_per_um:.3g} ps/µm (resistance and "
-            f"capacitance: {wires.source})"
-        )
-        for note in notes:
-            console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+            f"capacitance: {wires.source})",
+        ]
+
+
+def timer_or_none(name: str, design: Design) -> PlacementTimer | None:
+    """The timer of a design that was imported with Liberty files and with an SDC file that defines a clock.
+
+    Raises DesignError if its files are damaged.
+    """
+    folder = find(name).parent
+    has_clock = (folder / TIMING_NAME).is_file() and bool(read_timing(folder).constraints.clocks)
+    return PlacementTimer(name, design) if has_clock else None
