@@ -11,9 +11,9 @@ import pytest
 
 import placement
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of the libraries
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# The modules that each needs.
+# The required modules of each example.
 NEEDS = {"cleanrl_ppo": ("torch",), "torchrl_ppo": ("torch", "torchrl"), "rllib_ppo": ("torch", "ray.rllib")}
 
 
