@@ -10,14 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from placement.config import EnvConfig
+from placement.config import EnvConfig, PolicyConfig
 from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import make_pool
 from placement.episode import Schema
 from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.policy.agent import EmbeddedParameters
+from placement.policy.agent import Agent, EmbeddedParameters
 from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule
 from placement.training.best import BestTracker
@@ -225,6 +225,16 @@ def test_the_evaluator_plays_greedily_and_draws_samples_on_each_design(designs: 
     costs = [[found.costs for found in each] for each in (evaluations, again)]
     assert len(set(costs[0])) == len(costs[0])
     assert costs[0][:2] == costs[1][:2] and costs[0][2:] != costs[1][2:]
+
+
+def test_the_check_for_finite_outputs_compiles_nothing_more() -> None:
+    design = load("toy6")
+    agent = Agent(PolicyConfig(node_width=8, grid_width=8, rounds=1), [design])
+    evaluator, parameters = Evaluator(agent, [design], env=EnvConfig()), agent.init(0)
+    assert evaluator.evaluate(parameters, KEY)
+    count = agent.trace_count
+    assert evaluator.finite(parameters)
+    assert agent.trace_count == count
 
 
 def test_a_stopped_evaluation_gives_nothing(designs: list[Design]) -> None:
