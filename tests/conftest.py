@@ -75,7 +75,7 @@ def real() -> Callable[[str], Path]:
         for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
             if folder and (Path(folder) / name).exists():
                 return Path(folder) / name
-        pytest.skip(f"{name} is not on PLACEMENT_PATH (netlists/README.md says where to get designs)")
+        pytest.skip(f"{name} is not on PLACEMENT_PATH (see netlists/README.md)")
 
     return find
 

@@ -55,7 +55,7 @@ def test_every_kind_moves_what_it_should_and_keeps_it_legal(design, start, move,
     assert soft == (move.startswith("soft_") or move == "hard_trade")
     assert not changed[design.netlist.ports].any()
     swaps = (moved.orientation >= 4) != (start.orientation >= 4)
-    assert not swaps.any(), "no macro is turned by 90° unless asked for"
+    assert not swaps.any(), "no macro is rotated by 90° by default"
     for node in design.netlist.soft:
         assert 0 <= moved.x[node] <= design.canvas.width
         assert 0 <= moved.y[node] <= design.canvas.height

@@ -85,7 +85,7 @@ def _own_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))
         except OSError:
-            pytest.skip("this machine has no address but loopback")
+            pytest.skip("this machine has only loopback addresses")
         return str(probe.getsockname()[0])
 
 

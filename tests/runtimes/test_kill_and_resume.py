@@ -59,7 +59,7 @@ class Process:
         for line in self._lines():
             if text in line:
                 return
-        pytest.fail(f"no line with {text!r} came:\n{''.join(self.output)}")
+        pytest.fail(f"no line contains {text!r}:\n{''.join(self.output)}")
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

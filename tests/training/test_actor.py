@@ -119,7 +119,7 @@ def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
     pool = make_pool([design], 16, num_threads=1, config=EnvConfig(dead_end_penalty=-7.0))
     episodes = Actor(0, context, pool, key=KEY).play_round(_snapshot(0))
     dead = [episode for episode in episodes if episode.dead_end]
-    assert 0 < len(dead) < 16, "the design is to be tight, not hopeless"
+    assert 0 < len(dead) < 16, "the design must be tight but solvable"
     for episode in dead:
         Schema(len(design.placing_order)).check(episode)
         assert episode.reward == -7 and np.isnan(episode.costs).all()

@@ -98,7 +98,7 @@ def test_parameters_that_give_nan_are_never_published_or_saved(tmp_path: Path, m
         local.run(_config(tmp_path), progress=Silent())
     assert f"{tmp_path}/checkpoints/3." in str(caught.value)
     assert _steps(tmp_path)[-1] == 3
-    assert played.count(4) == 1, "only the learner looked"
+    assert played.count(4) == 1, "only the learner checked"
 
 
 def test_on_ray_the_learners_message_is_reported_unchanged() -> None:

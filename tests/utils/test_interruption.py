@@ -21,7 +21,7 @@ def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
         with pytest.raises(Interrupted), interruption.breakable():
             timer.start()
             threading.Event().wait(20)
-            pytest.fail("the wait was not broken off")
+            pytest.fail("the wait was not interrupted")
         timer.join(20)
         assert interruption.requested.is_set()
     assert signal.getsignal(number) == before
@@ -74,7 +74,7 @@ def test_a_librarys_handler_that_ends_the_program_is_a_request_like_any_other() 
         with pytest.raises(Interrupted), interruption.breakable():
             signal.signal(signal.SIGTERM, handler)
             signal.raise_signal(signal.SIGTERM)
-        assert signal.getsignal(signal.SIGTERM) != handler, "the library's handler has stayed"
+        assert signal.getsignal(signal.SIGTERM) != handler, "the library's handler is still installed"
         assert interruption.requested.is_set()
 
 

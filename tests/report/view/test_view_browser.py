@@ -64,7 +64,7 @@ class Person:
         """Waits until a JavaScript expression is true. Playwright's own wait needs `eval`, which the page forbids."""
         deadline = time.monotonic() + SECONDS / 1000
         while not self.page.evaluate(expression):
-            assert time.monotonic() < deadline, f"{expression} has not come true: {self.page.inner_text('#status')}"
+            assert time.monotonic() < deadline, f"{expression} did not become true: {self.page.inner_text('#status')}"
             self.page.wait_for_timeout(30)
 
     def centre(self, node: int) -> tuple[float, float]:

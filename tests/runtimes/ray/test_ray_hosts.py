@@ -74,7 +74,7 @@ def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> Non
 def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Cluster, run: RayRun, folder: Path) -> None:
     assert _host(cluster, run, "learner") == HEAD
     assert {_host(cluster, run, name) for name in SERVERS} == {"one", "two"}
-    assert not (folder / "run" / "shards").exists(), "the nodes' folder is not their own"
+    assert not (folder / "run" / "shards").exists(), "the nodes do not have separate folders"
     check_record(folder)
 
 
@@ -165,7 +165,7 @@ def test_a_node_is_cut_off_for_half_a_minute_and_returns(cluster: Cluster, run: 
         cluster.network.mend("one")
     _goes_on(run)
     run.until(lambda: _all_ready(run), "all are back", timeout=2 * MINUTE)
-    assert {name: run.pid(name) for name in ALL} == before, "processes were started anew"
+    assert {name: run.pid(name) for name in ALL} == before, "processes were restarted"
     _goes_on(run)
     check_record(folder)
 
@@ -212,8 +212,8 @@ def test_the_head_dies_and_the_message_names_the_remedy(cluster: Cluster, run: R
         cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
     with cluster.run(config, factories=FAKES) as again:
-        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
-        again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
+        again.until(lambda: "resumes after iteration" in again.output(), "the message is printed", timeout=LONG)
+        again.until(lambda: again.iteration() > 0, "it has started", timeout=LONG)
         _goes_on(again)
         check_record(folder)
     assert json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"] <= best

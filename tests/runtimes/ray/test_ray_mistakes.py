@@ -76,5 +76,5 @@ def test_a_process_that_uses_too_much_memory_is_restarted_and_reports_it(tmp_pat
     runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
     config = toy(tmp_path, iterations=10**6, runtime=runtime)
     with RayRun(config, factories=FAKES, environment={"XLA_FLAGS": ""}) as run:
-        run.until(lambda: "more than its limit of 150 MB" in run.output(), "it says so", timeout=LONG)
+        run.until(lambda: "more than its limit of 150 MB" in run.output(), "the message is printed", timeout=LONG)
         run.until(lambda: "actor 0 died and is restarted" in run.output(), "it is restarted", timeout=LONG)

@@ -85,7 +85,7 @@ def test_nobody_joins_without_the_token(run: RayRun, token: str, tmp_path: Path)
 
 def test_other_users_cannot_look_into_its_files(run: RayRun, folder: Path) -> None:
     session = Path((folder / "run" / ".ray-session").read_text())
-    assert session.stat().st_mode & 0o077 == 0, "others may look into Ray's folder"
+    assert session.stat().st_mode & 0o077 == 0, "others can read Ray's folder"
 
 
 def test_a_malformed_item_is_rejected_and_counted_and_training_continues(run: RayRun, folder: Path) -> None:

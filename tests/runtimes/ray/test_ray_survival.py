@@ -65,7 +65,7 @@ def test_the_whole_run_is_killed_and_the_same_command_resumes(run: RayRun, folde
     run.process.kill()
     assert run.end(timeout=LONG) == -signal.SIGKILL
     with endless(folder) as again:
-        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
+        again.until(lambda: "resumes after iteration" in again.output(), "the message is printed", timeout=LONG)
         before = again.iteration()
         again.until(lambda: again.iteration() > before + 5, "training continues", timeout=LONG)
         assert not ray_connection.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
@@ -80,7 +80,7 @@ def _stop(run: RayRun, folder: Path) -> None:
     run.send(signal.SIGTERM)
     assert run.end(timeout=LONG) == 0, run.output()
     assert not [process for process in below if ray_connection.alive(process)]
-    assert unreadable_lines(run.lines) == [], "more than people want to read"
+    assert unreadable_lines(run.lines) == [], "the output contains tracebacks or log messages of libraries"
     assert "the same command resumes from there" in run.output()
     assert run.lines[-1].startswith("interrupted")
     done = int(run.lines[-1].split()[1])
