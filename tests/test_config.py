@@ -40,7 +40,7 @@ def test_presets_can_be_joined_and_the_command_line_comes_last():
 
 
 DIFFERENT = {
-    # What the files set.
+    # The values in the files.
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
         "runtime.evaluate_every": 20,
@@ -93,7 +93,7 @@ def test_several_designs():
         ("ppo.epochs=1.5", "ppo.epochs=1.5: must be of type int"),
         ("ppo.epochs=true", "ppo.epochs=True: must be of type int"),
         ("ppo.learning_rate=nan", "ppo.learning_rate=nan"),
-        ("+ppo.epoch=1", "ppo.epoch: no such setting; there are"),
+        ("+ppo.epoch=1", "ppo.epoch: unknown setting; the settings are"),
         ("seed=-1", "seed=-1"),
         ("design=[]", "design"),
         (
@@ -119,7 +119,7 @@ def test_several_designs():
         ("runtime.env_threads=-1", "runtime.env_threads=-1"),
     ],
 )
-def test_wrong_settings_are_refused_by_name(override, message):
+def test_wrong_settings_are_rejected_by_name(override, message):
     with pytest.raises(ConfigError) as caught:
         build(TrainConfig, composed(*override.split()))
     assert message in str(caught.value)

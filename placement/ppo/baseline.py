@@ -48,7 +48,7 @@ _RIDGE = 300.0
 _LIMIT = 2.0
 """Maximum difference of predictions from the mean, in deviations, because early weights may be extreme."""
 _LEAST_DEVIATION = 1e-4
-"""Deviation up to which features are left out: float32 sums vary this much by rounding alone."""
+"""Deviation up to which features are omitted: float32 sums vary this much by rounding alone."""
 _PRIOR_EPISODES = 4.0
 """Weight of the running mean of a design's rewards, in episodes, compared with the iteration's own."""
 

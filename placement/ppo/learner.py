@@ -224,7 +224,7 @@ class Learner:
 
     Attributes:
         state: a pytree; may be replaced by one of the same structure (NumPy or JAX arrays) to resume.
-        trace_count: number of times that the gradient step was traced, that is, compiled anew.
+        trace_count: number of times that the gradient step was traced, that is, recompiled.
     """
 
     state: LearnerState
@@ -303,7 +303,7 @@ class Learner:
 
         Args:
             episodes: this host's, at least one; any number, the same on every host. A different number than before may
-                be compiled anew.
+                be recompiled.
 
         Raises:
             ValueError: there is no episode, or one has an unknown design or a wrong number of steps.
@@ -347,7 +347,7 @@ class Learner:
             raise ValueError("update: at least one episode is needed")
         for episode in episodes:
             if not 0 <= int(episode.design) < len(self._designs):
-                raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
+                raise ValueError(f"episode of design {int(episode.design)}: must be in [0, {len(self._designs)})")
             if episode.actions.shape != (self._steps,):
                 raise ValueError(
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"

@@ -74,7 +74,7 @@ def initial_statistics(designs: int) -> RewardStatistics:
 
 
 def updated_statistics(statistics: RewardStatistics, batch: Episode) -> RewardStatistics:
-    """Adds one iteration's episodes to the statistics. Dead ends are excluded because their penalty is no cost.
+    """Adds one iteration's episodes to the statistics. Dead ends are excluded because their penalty is not a cost.
 
     The deviation is that within an iteration: it excludes the rise of the rewards from iteration to iteration as the
     policy improves. A single episode contributes its distance from the mean so far.

@@ -240,8 +240,10 @@ class Evaluator:
     def finite(self, parameters: Any) -> bool:
         """Whether the network's outputs at the beginning of each design's episode are finite."""
         observation, _ = self._pools[0].reset()
-        observed = Observation(**observation)
-        decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
+        # The arguments have the types of `play`, so that nothing is compiled for this call alone.
+        observed, key = Observation(**observation), np.zeros(2, np.uint32)
+        energy = np.zeros((len(observed.step), 2), np.float32)
+        decision = self._agent.act(*self._network(parameters), observed, key, greedy=True, energy=energy)
         return bool(np.isfinite(decision.log_probabilities).all())
 
     def _network(self, parameters: Any) -> EmbeddedParameters:

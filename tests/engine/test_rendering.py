@@ -52,20 +52,20 @@ def test_compact_maps_are_the_maps_rounded() -> None:
     ("design", "actions", "length", "error", "message"),
     [
         ([0], [[12, 12]], [2], IllegalAction, "episode 0: action 12 .*'middle'.*overlap macro 'large'"),
-        ([0], [[12, 7]], [3], ValueError, r"lengths: every one must be in \[0, 2\]"),
+        ([0], [[12, 7]], [3], ValueError, r"lengths: every value must be in \[0, 2\]"),
         ([0], [[12, 7]], [-1], ValueError, "lengths"),
-        ([1], [[12, 7]], [1], IndexError, r"design_index: every one must be in \[0, 1\)"),
+        ([1], [[12, 7]], [1], IndexError, r"design_index: every value must be in \[0, 1\)"),
         ([0], [[12.0, 7.0]], [1], TypeError, "actions: must be integers, not float64"),
         ([0, 0], [[12, 7]], [1], ValueError, r"design_index: shape \[2\], expected \[1\]"),
         ([0], [12, 7], [1], ValueError, r"actions: shape \[2\], expected \[any, any\]"),
     ],
 )
-def test_what_cannot_have_been_played_is_refused(design, actions, length, error, message) -> None:
+def test_what_cannot_have_been_played_is_rejected(design, actions, length, error, message) -> None:
     with pytest.raises(error, match=message):
         EpisodeRenderer([four_macros()]).render(design, actions, length)
 
 
 def test_a_design_that_cannot_be_played_is_named() -> None:
     nodes = [Node("p", NodeKind.PORT, 0, 0), Node("huge", NodeKind.HARD, 10, 10, 20, 20)]
-    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' reaches beyond the canvas"):
+    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' extends beyond the canvas"):
         EpisodeRenderer([four_macros(), build("small", square_canvas(2, 2), nodes, [])])

@@ -104,7 +104,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
     logits = np.asarray(_decide(agent, params, inputs, first))[0]
     assert np.unravel_index(logits.argmax(), logits.shape) == (1, 4)
-    # Distances in sides of a square as large as a cell.
+    # Distances in units of the side of a square with a cell's area.
     width, height = design.canvas.width / 9, design.canvas.height / 7
     away = np.abs(np.arange(9) - 4) * width / np.sqrt(width * height)
     np.testing.assert_allclose(logits[1] - logits[1, 4], -2 * np.log1p(away), atol=0.1)
@@ -255,7 +255,7 @@ def test_compiles_once_per_batch_shape(agent: Agent, designs: list[Design], para
     assert play(range(1, 4)) == traces
 
 
-def test_an_observation_of_other_designs_is_refused(agent: Agent, params: Params, designs: list[Design]) -> None:
+def test_an_observation_of_other_designs_is_rejected(agent: Agent, params: Params, designs: list[Design]) -> None:
     observation = random_observation(designs[:1], 0, 2)
     with pytest.raises(ValueError, match="same designs"):
         agent.act(params, agent.embed(params), observation, jax.random.key(0))
