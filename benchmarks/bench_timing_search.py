@@ -141,7 +141,8 @@ class Bench:
 
         def compute() -> Values:
             cells, took = self._cells(placement)
-            return {kind: self._figures(*cells[kind]) for kind in (WIRES, DRIVEN)} | {"took": took}
+            kinds = (WIRES, DRIVEN) if stem.startswith("wires") else (DRIVEN,)
+            return {kind: self._figures(*cells[kind]) for kind in kinds} | {"took": took}
 
         found = self._kept(f"{stem}.figures", compute)
         took = found["took"]
