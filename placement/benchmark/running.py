@@ -119,10 +119,10 @@ class Job:
 
 
 def is_complete(result: Mapping[str, Any] | None, judge: Judge) -> bool:
-    """Returns whether a result has all scores of the judge; timed cells must be timing-driven if the judge's are."""
+    """Returns whether a result has all scores of the judge, from this version of the full evaluation."""
     if result is None or result["status"] != "ok":
         return result is not None
-    return judge.names <= set(result["scores"]) and result.get("timing_driven", False) >= judge.is_timing_driven
+    return judge.names <= set(result["scores"]) and result.get("full_evaluation", 0) >= judge.full_evaluation
 
 
 def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped: threading.Event) -> Result | None:
@@ -137,7 +137,7 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
         found, _ = read_file(str(job.kept), str(job.path), design)  # as rounded in the file
         try:
             result["scores"] = judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
-            result["timing_driven"] = judge.is_timing_driven
+            result["full_evaluation"] = judge.full_evaluation
         except DesignError as error:
             result |= {"status": "failed", "reason": str(error)[:MOST_REASON]}
         if stopped.is_set():

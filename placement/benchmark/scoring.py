@@ -21,6 +21,10 @@ from placement.netlist.load import OPTIMUM_NAME
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
 
+FULL_EVALUATION = 2
+"""Version of the full evaluation. Results of an earlier one are scored again; until version 2, cells were spread into
+slivers of row area.
+"""
 MOVED = 1e-3  # tolerance in µm for the position of a fixed node, because files round
 
 
@@ -61,7 +65,7 @@ class Judge:
         names: names of the scores: costs always; with the full evaluation `OF_CELLS`, `OF_COLOQUINTE` if it is
             installed, and `OF_TIMING` (ps) if the design was imported with Liberty and has a clock; `wirelength_gap`,
             the relative excess over the least possible wirelength, if the design has that.
-        is_timing_driven: whether the cells of the full evaluation are placed for timing; they were not until 0.2.0.
+        full_evaluation: `FULL_EVALUATION` if the cells are placed, otherwise 0.
 
     Raises:
         DesignError: the timing constraints cannot be used, for example because clocks reach no register.
@@ -71,10 +75,10 @@ class Judge:
         self._folder, self._design = folder, design
         self._cells = full and (folder / FLAT_NAME).is_file()
         self._timer = timer_or_none(str(folder), design) if self._cells else None
-        self.is_timing_driven = self._timer is not None
+        self.full_evaluation = FULL_EVALUATION if self._cells else 0
         self._least = _least_wirelength(folder, design)
         found = {COSTS: True, ("wirelength_gap",): self._least is not None, OF_CELLS: self._cells}
-        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self.is_timing_driven}
+        found |= {OF_COLOQUINTE: self._cells and is_installed(), OF_TIMING: self._timer is not None}
         self.names = frozenset(name for names, there in found.items() if there for name in names)
 
     @functools.cached_property

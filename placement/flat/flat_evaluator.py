@@ -22,7 +22,7 @@ from placement.flat.global_placement import CellPlacement, cell_utilization, pla
 from placement.flat.legalisation import LegalCells, legalise_cells
 from placement.flat.problem import half_perimeter
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
-from placement.flat.row_area import within_rows
+from placement.flat.row_area import with_slivers, within_rows
 from placement.flat.timing import TimingEvaluator
 from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
@@ -137,9 +137,8 @@ class FlatEvaluator:
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> CellPlacement:
         """Places the cells at `DENSITY` without PDN channels, from the core's middle; arguments as for `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        return spread_cells(
-            self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
-        )
+        core = with_slivers(self._core, self.flat, macros)
+        return spread_cells(self.flat.netlist, macros, core, channel=0.0, attempts=[self._settings], stopped=stopped)
 
     def shorter_spread(
         self,
@@ -153,9 +152,8 @@ class FlatEvaluator:
         Its seconds cover both starts and the clusters.
         """
         netlist, macros = self.flat.netlist, macros_on_flat(self.flat, self._design.netlist, placement)
-        spread = functools.partial(
-            spread_cells, placement=macros, core=self._core, channel=self._design.own_pdn_channel, stopped=stopped
-        )
+        core, channel = with_slivers(self._core, self.flat, macros), self._design.own_pdn_channel
+        spread = functools.partial(spread_cells, placement=macros, core=core, channel=channel, stopped=stopped)
         start, seconds = self._in_clusters(placement)
         again: Again
         found: list[tuple[CellPlacement, Again]] = []

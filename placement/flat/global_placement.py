@@ -109,6 +109,9 @@ def spread_cells(
     network takes a channel around each macro. An array of macros that divides the core therefore pushes some of the
     cells to its far side.
 
+    Cells avoid the core's slivers, too, unless they need more than `DENSITY` of the remaining whitespace or diverge in
+    it.
+
     If the cells do not fit, the density rises; if they still do not fit, the channels shrink, as little as possible,
     and by half if the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of `start`, or
     do not converge are placed once more. If they scatter in the last attempt, the result has not converged: no flow
@@ -173,6 +176,8 @@ def _cores(netlist: Netlist, placement: Placement, core: Core, channel: float) -
     """Yields cores with halos up to `channel` µm, and densities, best first; all but the last hold the cells."""
     whitespace = _Whitespace(netlist, placement, core)
     widest = whitespace.widest(channel)
+    if core.slivers and (utilization := whitespace.utilization(widest, closed=True)) <= DENSITY:
+        yield whitespace.core(widest, closed=True), max(DENSITY, utilization / MOST_UTILIZATION)
     for width in dict.fromkeys((widest, widest / 2)):
         utilization = whitespace.utilization(width)
         if utilization <= MOST_UTILIZATION:
@@ -205,13 +210,16 @@ class _Whitespace:
         self._movable = np.zeros(netlist.num_nodes, bool)
         self._movable[problem.cells] = True
 
-    def core(self, channel: float) -> Core:
-        """Returns the core with halos of at least `channel` µm."""
-        return dataclasses.replace(self._core, halo=np.maximum(np.asarray(self._core.halo), channel))
+    def core(self, channel: float, *, closed: bool = False) -> Core:
+        """Returns the core with halos of at least `channel` µm, and `closed` to its slivers."""
+        blockages = self._core.blockages + (self._core.slivers if closed else ())
+        halo = np.maximum(np.asarray(self._core.halo), channel)
+        return dataclasses.replace(self._core, halo=halo, blockages=blockages)
 
-    def utilization(self, channel: float) -> float:
-        """Returns the cells' area over the whitespace."""
-        fixed = fixed_rectangles(self._netlist, self._placement, self.core(channel), movable=self._movable)
+    def utilization(self, channel: float, *, closed: bool = False) -> float:
+        """Returns the cells' area over the whitespace of `core(channel, closed=closed)`."""
+        within = self.core(channel, closed=closed)
+        fixed = fixed_rectangles(self._netlist, self._placement, within, movable=self._movable)
         free = float((1 - blocked_share(fixed, self._grid)).sum()) * self._grid.bin_area
         return self._area / free if free > 0 else np.inf
 

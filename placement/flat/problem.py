@@ -40,6 +40,8 @@ class Core:
     # clearance in µm between cells and a hard macro: one number for all sides of all macros, or float64 [N, 4], left,
     # bottom, right and top of each node in orientation N. Only hard macros have halos.
     halo: float | np.ndarray = 0.0
+    # rectangles as in `blockages` that a legaliser cannot use well; `spread_cells` avoids them if it can
+    slivers: tuple[tuple[float, float, float, float], ...] = ()
 
     def __post_init__(self) -> None:
         numbers = [self.width, self.height, self.x, self.y, *np.ravel(self.halo), *np.ravel(self.blockages)]

@@ -20,7 +20,7 @@ from placement.flat.problem import Core, fixed_rectangles
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rows
-from placement.netlist.geometry import complement
+from placement.netlist.geometry import complement, merged_in_line
 from placement.netlist.spacing_for_cells import SLIVER
 
 
@@ -120,7 +120,26 @@ def free_row_area(flat: FlatDesign, design: Design, placement: Placement) -> Row
     """
     if not len(flat.floorplan.rows):
         return None
-    core, netlist = core_of(flat, design), flat.netlist
-    there = macros_on_flat(flat, design.netlist, placement)
-    blocked = fixed_rectangles(netlist, there, core, movable=netlist.kind == NodeKind.CELL)
+    return _beside_macros(flat, macros_on_flat(flat, design.netlist, placement), core_of(flat, design))
+
+
+def with_slivers(core: Core, flat: FlatDesign, macros: Placement) -> Core:
+    """Returns the core with its `slivers`: the runs of fewer than `SLIVER` sites; unchanged without rows.
+
+    Args:
+        core: the core with everything that is closed to the legaliser.
+        flat: the design before clustering.
+        macros: a placement of the flat netlist.
+    """
+    if not len(flat.floorplan.rows):
+        return core
+    area = _beside_macros(flat, macros, core)
+    runs = np.stack([area.x_low, area.y_low, area.x_high, area.y_high], axis=1)[area.sites < SLIVER]
+    boxes = merged_in_line(np.round(runs, 6)) + np.tile([core.x, core.y], 2)  # rounded, because only equal runs merge
+    return dataclasses.replace(core, slivers=tuple(map(tuple, boxes.tolist())))
+
+
+def _beside_macros(flat: FlatDesign, macros: Placement, core: Core) -> RowArea:
+    """Returns the row area that `core` and the macros of a placement of the flat netlist leave."""
+    blocked = fixed_rectangles(flat.netlist, macros, core, movable=flat.netlist.kind == NodeKind.CELL)
     return row_area(row_columns(flat.floorplan.rows, core), blocked)

@@ -101,7 +101,7 @@ def test_the_full_evaluation_is_added_without_another_run(
     monkeypatch.setattr(scoring, "is_installed", lambda: False)
     assert call(made, tmp_path, "placers=random@0.3", "seeds=1", "full=true", "plots=true") == 0
     after = result_of(tmp_path, "random@0.3", "made")
-    assert after == {**before, "scores": after["scores"]}
+    assert after == {**before, "scores": after["scores"], "full_evaluation": scoring.FULL_EVALUATION}
     assert set(after["scores"]) == set(before["scores"]) | OF_CELLS
     assert {path.name for path in tmp_path.glob("*.png")} == {"cost_over_time.png", "full.png", "placements.png"}
     drawn = full_evaluation.read_drawn(tmp_path / "random@0.3/made/seed0.npz")
@@ -112,6 +112,16 @@ def test_the_full_evaluation_is_added_without_another_run(
     alone = json.loads(capsys.readouterr().out.splitlines()[-1])
     for key in OF_CELLS:
         assert after["scores"][key] == pytest.approx(alone[key], rel=1e-6), key
+
+
+def test_scores_of_an_earlier_full_evaluation_are_incomplete(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "is_installed", lambda: False)
+    design, scores = load(str(made)), dict.fromkeys([*scoring.COSTS, *OF_CELLS], 1.0)
+    cells, costs = (scoring.Judge(made, design, full=full) for full in (True, False))
+    old: dict[str, Any] = {"status": "ok", "scores": scores}
+    for result in (old, {**old, "full_evaluation": scoring.FULL_EVALUATION - 1}):
+        assert not running.is_complete(result, cells) and running.is_complete(result, costs)
+    assert running.is_complete({**old, "full_evaluation": scoring.FULL_EVALUATION}, cells)
 
 
 def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
