@@ -20,6 +20,7 @@ from placement.annealing.rows import RowPacker, spring_equilibrium
 from placement.annealing.search import BEST_NAME, HISTORY_NAME, STATE_NAME, Watch, search
 from placement.annealing.starts import (
     LEAST_MOVES,
+    MOST_ELECTROSTATIC,
     MOST_OF_BUDGET,
     MOVES_PER_SECOND,
     SECONDS_PER_PIN,
@@ -166,6 +167,20 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
         assert costs[0] < 0.9 * compute_costs(design, scattered.placement, weights=weights).total
 
 
+def test_room_around_the_macros_makes_the_electrostatic_start_cheaper(design, monkeypatch):
+    def cost() -> float:
+        (start,) = make_starts(design, AnnealConfig(starts=("electrostatic",)), 0, electrostatic=1)
+        assert legality(design, start.placement) == (0, 0)
+        return compute_costs(design, start.placement).total
+
+    with_room = cost()
+    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, spacing, **options: spacing)
+    without = cost()
+    assert with_room < 0.85 * without
+    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, **options: 1000.0)
+    assert cost() == without  # there is no room for that
+
+
 def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(design, monkeypatch):
     def fail(*args, **options):
         raise DesignError("still overlapped")
@@ -251,6 +266,18 @@ def test_schedules_fall_to_the_final_temperature(schedule):
 
 
 @pytest.mark.parametrize(
+    ("names", "given", "share"),
+    [(["electrostatic"], 0, 0.2), (["packed", "electrostatic"], 0, 1.0), (["a", "b"], 2, 0.2)],
+)
+def test_one_electrostatic_start_is_refined_as_a_given_placement_is(names, given, share):
+    """The first temperature is 0.4 times the cost of the cheapest start per macro: toy6 has six."""
+    about = {"weights": DEFAULT_WEIGHTS, "starts": given, "moves": 10}
+    run = search_module._Run(load("toy6"), AnnealConfig(), about, Watch())
+    run.begin(names, [SimpleNamespace(best_cost=cost) for cost in (3.0, 4.0)[: len(names)]], 0.0)
+    assert run._next_temperature(0.0) == pytest.approx(share * 0.4 * 3.0 / 6)
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"initial_temperature": 0.0}, "anneal.initial_temperature=0.0: must be above 0"),
@@ -298,14 +325,14 @@ def test_a_policys_samples_are_legalised_before_they_are_refined(design, starts)
 
 def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design):
     few = LEAST_MOVES * 290  # 40 hard and 250 soft macros
-    several = int(MOST_OF_BUDGET * few / MOVES_PER_SECOND / (SECONDS_PER_PIN * len(design.netlist.net_pins)))
-    assert several > 1
-    for weights, moves, methods, count in (
-        (DEFAULT_WEIGHTS, few - 1, ("electrostatic",), 1),
-        (DEFAULT_WEIGHTS, few, ("packed", "electrostatic"), several),
-        (PROXY_WEIGHTS, few - 1, ("packed", "electrostatic"), several),
+    for weights, seconds, moves, methods, count in (
+        (DEFAULT_WEIGHTS, None, few - 1, ("electrostatic",), 1),
+        (DEFAULT_WEIGHTS, None, few, ("packed", "electrostatic"), MOST_ELECTROSTATIC),
+        (DEFAULT_WEIGHTS, 1e-3, None, ("electrostatic",), 1),  # rows take as long
+        (PROXY_WEIGHTS, None, few - 1, ("packed", "electrostatic"), MOST_ELECTROSTATIC),
+        (PROXY_WEIGHTS, 1e-3, None, ("packed",), 1),
     ):
-        found, number = affordable(design, AnnealConfig(), weights, None, moves)
+        found, number = affordable(design, AnnealConfig(), weights, seconds, moves)
         assert (found.starts, number) == (methods, count)
     given = AnnealConfig(starts=("packed",))
     assert affordable(design, given, DEFAULT_WEIGHTS, None, 1)[0] == given
