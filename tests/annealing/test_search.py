@@ -78,12 +78,12 @@ def test_cost_falls_well_below_the_starts(design, starts):
 
 
 @pytest.mark.parametrize(
-    ("threads", "after", "schedule"),  # after so many rounds: while the starts are compared, and later
+    ("threads", "after", "schedule"),  # number of rounds: while the starts are compared, and later
     [(1, 2, "geometric"), (2, 2, "adaptive"), (1, 12, "adaptive"), (2, 12, "geometric")],
 )
 def test_a_stopped_search_resumes_to_the_same_end(design, tmp_path, monkeypatch, threads, after, schedule):
     monkeypatch.setattr(search_module, "HALVING_SHARE", 0.5)
-    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # made sooner than packed ones
+    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # faster to compute than packed ones
     arguments = {"config": config, "moves": 16_000, "threads": threads, "seed": 5, "round_moves": 500}
     whole = search(design, **arguments)
     rounds = []
@@ -127,7 +127,7 @@ def test_only_a_whole_state_of_the_same_search_is_resumed(design, tmp_path):
     assert moves(tmp_path / "other", seed=2) == fresh
 
 
-def test_a_given_start_is_never_made_worse(design, starts):
+def test_a_given_start_never_gets_worse(design, starts):
     start = starts[0]
     result = search(design, [start], moves=2_000, round_moves=1_000)
     assert result.start == start.name
@@ -225,12 +225,12 @@ def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
         assert legality(coarse, start.placement) == (0, 0)
 
 
-def test_what_no_start_can_mend_is_told(design):
+def test_a_design_without_any_legal_start_is_reported(design):
     placed, fixed = design.initial.placed.copy(), design.initial.fixed.copy()
     macro = design.placing_order[0]
     placed[macro], fixed[macro] = False, True
     lost = dataclasses.replace(design, initial=dataclasses.replace(design.initial, placed=placed, fixed=fixed))
-    with pytest.raises(DesignError, match="never moves, and the initial placement gives it no position"):
+    with pytest.raises(DesignError, match="is fixed but has no position in the initial placement"):
         grid_starts("greedy", lost, QUICK, 0)
 
 
@@ -262,7 +262,7 @@ def test_schedules_fall_to_the_final_temperature(schedule):
         ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
     ],
 )
-def test_wrong_settings_are_refused(settings, message):
+def test_wrong_settings_are_rejected(settings, message):
     with pytest.raises(ConfigError, match=message):
         AnnealConfig(**settings)
 
@@ -282,7 +282,7 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     assert kind in result.start
 
 
-def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts):
+def test_a_policys_samples_are_legalised_before_they_are_refined(design, starts):
     sample = starts[0]
     macro = design.placing_order[0]
     x, y = sample.placement.x[macro], sample.placement.y[macro]
@@ -317,7 +317,7 @@ def test_seconds_and_moves_are_above_0(design):
             search(design, **budget)
 
 
-def test_starts_of_another_kind_are_made_where_the_wanted_ones_find_no_room():
+def test_other_starts_are_used_where_the_requested_ones_do_not_fit():
     nodes = [
         Node("tall", NodeKind.HARD, 5.0, 35.0, 10.0, 70.0),
         Node("wide", NodeKind.HARD, 45.0, 5.0, 50.0, 10.0),

@@ -27,7 +27,7 @@ def test_macros_are_placed_apart_and_near_their_nets(clustered: Design) -> None:
     assert low_x.min() >= -1e-3 and low_y.min() >= -1e-3
     assert (low_x + netlist.width[hard]).max() <= clustered.canvas.width + 1e-3
     assert (low_y + netlist.height[hard]).max() <= clustered.canvas.height + 1e-3
-    # Pairs of hard macros overlap by a small part of their area: the legaliser moves them little.
+    # Pairs of hard macros overlap by a small part of their area, so the legaliser moves them only a little.
     across = np.minimum.outer(low_x + netlist.width[hard], low_x + netlist.width[hard]) - np.maximum.outer(low_x, low_x)
     up = np.minimum.outer(low_y + netlist.height[hard], low_y + netlist.height[hard]) - np.maximum.outer(low_y, low_y)
     shared = np.triu(np.clip(across, 0, None) * np.clip(up, 0, None), 1).sum()
@@ -110,7 +110,7 @@ def test_clusters_without_macros_to_place_are_rejected(clustered: Design) -> Non
         spread_clusters(clustered, held)
 
 
-def test_too_small_a_canvas_is_reported(clustered: Design) -> None:
+def test_a_canvas_that_is_too_small_is_reported(clustered: Design) -> None:
     canvas = clustered.canvas
     small = dataclasses.replace(canvas, width=canvas.width / 3, height=canvas.height / 3)
     with pytest.raises(DesignError, match=r"cover .* more than|larger than the core"):

@@ -28,7 +28,7 @@ def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
 
 
 def test_what_cannot_wait_is_done_while_the_main_thread_is_in_a_native_call() -> None:
-    # Waiting for a mutex stands for a compiler: no signal breaks it off, and no Python code runs in the main thread.
+    # Waiting for a mutex simulates a compiler: no signal interrupts it, and no Python code runs in the main thread.
     library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(256)
     library.pthread_mutex_init(mutex, None)
     held, done, in_time = threading.Event(), threading.Event(), []
