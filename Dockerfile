@@ -4,7 +4,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends g++ make git wg
 WORKDIR /opt/macro-placement
 COPY . .
 RUN make install PYTHON=python3.11
-# KubeRay starts jobs through Ray's dashboard, which needs packages of its own, and asks pods for their health with wget.
+# KubeRay starts jobs through Ray's dashboard, which needs additional packages, and checks the pods' health with wget.
 RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-kuberay.lock
 ENV PATH=/opt/macro-placement/.venv/bin:$PATH
 CMD ["macro-placement", "--help"]

@@ -1,5 +1,5 @@
 # Two commands do all the set-up: `make train` and `make test`. Needs Python 3.11 or newer, a C++17 compiler and make.
-# Python 3.11 is taken first where Reverb runs (Linux on x86-64), and the newest Python otherwise.
+# Python 3.11 is preferred where Reverb runs (Linux on x86-64), and the newest Python otherwise.
 ifeq ($(origin PYTHON),undefined)
 PYTHON := $(shell first=; [ "$$(uname -sm)" = "Linux x86_64" ] && first=python3.11; \
   for name in $$first $$(seq -f python3.%g 20 -1 11) python3; do \
@@ -7,7 +7,7 @@ PYTHON := $(shell first=; [ "$$(uname -sm)" = "Linux x86_64" ] && first=python3.
 endif
 VENV := .venv
 BIN := $(VENV)/bin
-# The lock of the environment that is there, or else of the one that $(PYTHON) will make.
+# The lock file of the existing environment, or of the one that $(PYTHON) will create.
 LOCK := $(shell for python in $(BIN)/python $(PYTHON); do $$python -c 'import platform, sys; \
   reverb = sys.version_info[:2] == (3, 11) and (sys.platform, platform.machine()) == ("linux", "x86_64"); \
   print("requirements.lock" if reverb else "requirements-newer.lock")' 2>/dev/null && break; done)
@@ -25,14 +25,14 @@ ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/nati
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(VENV)/.engine  ## Make .venv with the pinned packages and build the engine
+install: $(VENV)/.engine  ## Create .venv with the pinned packages and build the engine
 
 $(VENV)/.python:
 	@$(or $(PYTHON),false) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(or $(PYTHON),python3) is not Python 3.11 or newer with its module venv; install one (Debian: python3-venv), or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# --no-compile: pip would compile all of the packages to bytecode, for minutes; Python compiles what is used, once.
+# --no-compile: pip would take minutes to compile all packages to bytecode; Python compiles only imported modules, once.
 unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.packages: $(LOCK) $(VENV)/.python
 	@echo "Installing $(LOCK) for $$($(BIN)/python -V) (once, a few minutes)$(if $(findstring newer,$(LOCK)),: the newest JAX$(comma) episodes in memory; Reverb and runtime=ray need Python 3.11 on Linux x86-64) ..."
@@ -62,11 +62,11 @@ endif
 test-slow: install  ## Run the slow tests: C++, stress, large designs
 	$(BIN)/python -m pytest -m "slow and not cluster and not browser" $(TWO_PROCESSES)
 
-# In one process: they share one run, and mostly wait for its processes. CLUSTER=hosts: those on three hosts only.
+# In one process: the tests share one run, and mostly wait for its processes. CLUSTER=hosts: only the tests on three hosts.
 test-cluster: install  ## Kill, starve, attack and resume real runs of many processes
 	$(BIN)/python -m pytest -m "$(CLUSTER)"
 
-# Needs Chromium, as Debian has it; skips, saying so, without.
+# Needs Debian's Chromium; without it, the tests are skipped.
 test-browser: install  ## Run the tests of the window in a real browser
 	$(BIN)/python -m pytest -m browser
 
@@ -87,11 +87,11 @@ lint: install  ## Check style, types and the import rules
 reference: install  ## Write the generated reference pages (docs/reference/settings.md)
 	$(BIN)/python docs/settings.py
 
-# ARGS="--list" lists them; ARGS=--all also makes those that take more than a minute; ARGS=NAME makes one.
-figures: install  ## Make the documentation's pictures and generated pages (ARGS="--all")
+# ARGS="--list" lists them; ARGS=--all also creates those that take more than a minute; ARGS=NAME creates one.
+figures: install  ## Create the documentation's pictures and generated pages (ARGS="--all")
 	$(BIN)/python docs/figures.py $(ARGS)
 
-# mkdocs-material prints an advertisement of its own unless it is told not to.
+# This variable disables an advertisement of mkdocs-material.
 docs: $(DOCS_VENV)/.packages  ## Build the documentation's site into build/site
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
 	@echo "documentation: build/site/index.html"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a fresh machine of today gets, with the newest Python that works here: requirements-newer.lock in .venv-newer, the newest JAX,
-# the replay in memory. Runs `make train`, a sweep, a sample of the shipped policy, and the tests of what depends on the packages'
-# versions. Says so where there is no such Python.
+# Tests what a new machine installs, with the newest Python found: requirements-newer.lock in .venv-newer, the newest JAX,
+# replay in memory. Runs `make train`, a sweep, a sample of the shipped policy, and the tests that depend on the packages'
+# versions. If no newer Python is found, it prints a line and ends.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 newest=
@@ -12,10 +12,10 @@ for name in python3.14 python3.13 python3.12; do
   done
 done
 if [ -z "$newest" ]; then
-  echo "newer Python: none here; requirements-newer.lock is not tried"
+  echo "newer Python: none found; requirements-newer.lock is not tested"
   exit 0
 fi
-# Without optimisation, which takes a third of the time to compile: what is tried here are the packages.
+# Compiling without optimisation takes a third of the time, and only the packages are tested here.
 export SKBUILD_CMAKE_BUILD_TYPE=Debug
 newer=(VENV=.venv-newer PYTHON="$newest")
 run=$(mktemp -d)
@@ -23,6 +23,6 @@ trap 'rm -rf "$run"' EXIT
 make train "${newer[@]}" ARGS="preset=test run_dir=$run/first"
 command=$PWD/.venv-newer/bin/macro-placement
 (cd "$run" && "$command" train -m preset=test ppo.iterations=1 seed=1 && "$command" sample checkpoint=base design=toy6 samples=2 plots=false)
-# One line: make would run what follows a newline as another command.
+# On one line, because make would run the text after a newline as another command.
 tests="tests/env tests/replay"
 make test "${newer[@]}" TEST_ARGS="-q -m 'not cluster and not browser and not slow' --numprocesses 2 --dist loadfile $tests"

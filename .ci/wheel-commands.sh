@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the commands of the macro-placement that is installed in the Python on the PATH, in a folder of its own, and checks that it
+# Runs the commands of the macro-placement installed for the Python on the PATH, in a separate folder, and checks that it
 # is the wheel and not the checkout: .ci/wheel-commands.sh CHECKOUT. cibuildwheel calls it for each wheel (pyproject.toml).
 set -euo pipefail
 root=$(cd "$1" && pwd)

@@ -12,12 +12,12 @@ python=$root/.venv/bin/python
 env=$work/env
 "$python" -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$work/sdist" >/dev/null
 echo "wheel: building from the sdist"
-# Without optimisation, which takes a third of the time: what is tried here is the package.
+# Compiling without optimisation takes a third of the time, and only the package is tested here.
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$work/dist" \
   --config-settings=cmake.build-type=Debug "$work/sdist"/*.tar.gz
 "$python" -m venv --without-pip "$env"
 "$python" -m pip --python "$env/bin/python" install --quiet --disable-pip-version-check --no-deps --no-index "$work/dist"/*.whl
-# The packages of .venv, after the fresh environment's own. Their .pth files, such as an editable install's, do nothing there.
+# The packages of .venv come after the new environment's. Their .pth files, such as an editable install's, have no effect there.
 "$python" -c 'import sys; print("\n".join(path for path in sys.path if path.endswith("site-packages")))' \
   >"$(echo "$env"/lib/python*/site-packages)/zz_pinned.pth"
 PATH="$env/bin:$PATH" .ci/wheel-commands.sh "$root"

@@ -3,7 +3,7 @@
     python benchmarks/bench_caches.py [--readers 64] [--caches 8] [--fan-out 8] [--megabits 50] [--period 21]
     python benchmarks/bench_caches.py --no-netns        without root: forwarders on loopback imitate the links
 
-The learner, each cache and each group of readers is a host of its own (benchmarks/links.py) behind a link of
+The learner, each cache and each group of readers is a separate host (benchmarks/links.py) behind a link of
 `--megabits` in each direction. Every reader is a process that polls its cache for the version, reads the bytes when the
 version has changed, and verifies the checksum. The learner publishes a new model of `--megabytes` every `--period`
 seconds; the default is the rate of a run on Ariane on two cores (80 iterations in 28 minutes).

@@ -135,7 +135,7 @@ class EncoderAtEveryStep(Network):
         observation: Observation,
         energy: jax.Array | None = None,
     ) -> jax.Array:
-        """Does the work of `Network` with each sample as a design of its own."""
+        """Does the work of `Network` with each sample as a separate design."""
         own = jax.tree.map(lambda constants: constants[jnp.asarray(observation.design)], inputs)
         made = Network.embed(self, params, own)
         each = observation._replace(design=np.arange(len(observation.step)))

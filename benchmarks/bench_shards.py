@@ -4,7 +4,7 @@
                                       [--seconds 12] [--writes 0] [--most 200] [--unread]
     python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is measured
 
-Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py). Only the shards' links are
+Each shard, each group of writers and the learner is a separate host (benchmarks/links.py). Only the shards' links are
 limited, to `--megabits`, one figure for each payload.
 
 A writer is a thread that repeatedly makes an episode, writes it to its shard, and waits for the confirmation. Making an

@@ -136,7 +136,8 @@ def learning(design: Design, episodes: list[Episode], rounds: int) -> tuple[Rate
         learner = Learner(PolicyConfig(), PPOConfig(epochs=epochs), EnvConfig(), [design], seed=0)
 
         def update(learner: Learner = learner) -> int:
-            return int(learner.update(given, iteration=0)["samples"])
+            fresh = [episode._replace(version=learner.state.version) for episode in given]
+            return int(learner.update(fresh, iteration=0)["samples"])
 
         rates.append(measured(update, rounds))
     more = (1 / rates[1].rate - 1 / rates[0].rate) / 2

@@ -227,7 +227,7 @@ def _check_means() -> None:
 
 
 def _remove(namespaces: Sequence[str]) -> None:
-    """Removes namespaces, and with them their devices; a missing one is no error."""
+    """Removes namespaces, and with them their devices; a missing one is not an error."""
     for name in namespaces:
         if Path("/run/netns", name).exists():
             with contextlib.suppress(NetworkError):
@@ -252,7 +252,7 @@ def _runs(process: int) -> bool:
 
 
 def _signal(process: subprocess.Popen, number: signal.Signals) -> None:
-    """Signals a process started here and its children; it is no error if none is left."""
+    """Signals a process started here and its children; it is not an error if none is left."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 

@@ -78,7 +78,7 @@ class Policy:
 
         Args:
             design: a design, or the name or path of one.
-            samples: placements drawn beside the greedy one; the cheapest is returned.
+            samples: placements drawn in addition to the greedy one; the cheapest is returned.
             seed: of the draws, in [0, 2³²).
             cost: "chip" or "proxy"; None: the cost that the policy was trained on.
             annealed: of this many of the cheapest placements the soft macros are annealed for the cost.
@@ -236,7 +236,7 @@ def export(
     """
     path = Path(out)
     if path.exists() and not force:
-        raise DesignError(f"out={path}: exists; give another name, or force=True")
+        raise DesignError(f"out={path}: already exists; give another name, or force=True")
     written = export_placement(
         load(design), placement, find(design).parent, form=format, name=path.name, blockages=blockages,
         cut_rows=cut_rows,

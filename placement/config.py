@@ -60,7 +60,9 @@ def import_object(path: str, *, key: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must lead to {module!r}") from None
+        raise ConfigError(
+            f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must contain the folder of {module!r}"
+        ) from None
 
 
 Count = Annotated[int, Rule("at least 1", lambda value: value >= 1)]
@@ -217,7 +219,7 @@ class PolicyConfig(Settings, group="policy."):
         edge_bias: preference for cells near the canvas edge
         whitespace_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
-            in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
+            in logits times log(1 + distance in cells); if not 0, that placement takes seconds per design
         dtype: number type of per-gcell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on
             a CPU)
         location: use the location head
@@ -340,7 +342,7 @@ class RuntimeConfig(Settings, group="runtime."):
     name: Literal["local", "ray"] = "local"
     actors: Count = 1
     envs_per_actor: Count = 16
-    env_threads: OrNone = 1
+    env_threads: OrNone = 0
     inference: Literal["local", "central"] = "local"
     max_staleness: OrNone = 0
     checkpoint_every: Count = 10
@@ -475,7 +477,7 @@ class OutputSettings(Settings):
     """Overwriting of existing output.
 
     Attributes:
-        force: replace what is there; other files of a design's folder stay
+        force: overwrite existing output; other files in a design's folder are kept
     """
 
     force: bool = False
@@ -526,7 +528,7 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{at}{key}: no such setting; there are {', '.join(sorted(fields))}")
+            raise ConfigError(f"{at}{key}: unknown setting; the settings are {', '.join(sorted(fields))}")
     for name, field in fields.items():
         if name not in values and field.default is dataclasses.MISSING:
             raise ConfigError(f"{at}{name}: is required")

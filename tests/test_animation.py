@@ -36,7 +36,7 @@ def test_macros_appear_one_at_a_time(tmp_path):
     assert len(frames) == 1 + len(design.placing_order) + 1
     settled = [_share(frame, drawing.MOVABLE.face) for frame in frames]
     newest = [_share(frame, animation.NEWEST.face) for frame in frames]
-    # The first frame has the legend's key only; from the second on, all but the newest have settled.
+    # The first frame has only the legend's key; from the second on, all but the newest have settled.
     assert settled[0] < settled[2] < settled[3] < settled[4]
     assert newest[0] < 0.002 < min(newest[1:4])
     assert newest[4] < 0.002
@@ -52,7 +52,7 @@ def test_large_designs_place_several_macros_per_frame(tmp_path, monkeypatch):
     assert len(_frames(path)) == 1 + 5 + 1
 
 
-def test_what_a_search_made_of_the_placement_follows(tmp_path):
+def test_the_searchs_changes_follow(tmp_path):
     design = four_macros()
     moved = design.initial.moved(np.array([2]), np.array([35.0]), np.array([15.0]))
     improved = [("search, 1 s", moved), ("search, 2 s", design.initial)]

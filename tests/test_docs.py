@@ -129,7 +129,7 @@ def test_the_page_of_settings_has_at_most_190():
 
 def test_a_setting_without_a_meaning_is_rejected():
     @dataclasses.dataclass
-    class Told:
+    class Documented:
         """Settings.
 
         Attributes:
@@ -139,12 +139,12 @@ def test_a_setting_without_a_meaning_is_rejected():
         alpha: int = 1
 
     @dataclasses.dataclass
-    class Untold(Told):
+    class Undocumented(Documented):
         beta: int = 2
 
-    assert [tuple(one)[:3] for one in listed(Told)] == [("alpha", "1", "the first")]
+    assert [tuple(one)[:3] for one in listed(Documented)] == [("alpha", "1", "the first")]
     with pytest.raises(ValueError, match="beta: its docstring needs to say"):
-        listed(Untold)
+        listed(Undocumented)
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,9 @@ def test_every_example_runs(name, tmp_path, monkeypatch):
     names = {"placement": placement, "gymnasium": gymnasium, "np": np}
     test = doctest.DocTestParser().get_doctest(text or "", names, name, None, None)
     assert test.examples, f"{name} has no example"
-    told: list[str] = []
-    doctest.DocTestRunner().run(test, out=told.append)
-    assert not told, "".join(told)
+    failures: list[str] = []
+    doctest.DocTestRunner().run(test, out=failures.append)
+    assert not failures, "".join(failures)
 
 
 def test_search_is_a_function_and_a_package_in_any_order():
@@ -53,7 +53,7 @@ def test_importing_the_package_loads_neither_engine_nor_jax():
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_rejected():
     with pytest.raises(AttributeError, match="no attribute 'serch'"):
         placement.serch  # noqa: B018
     assert set(placement.__all__) <= set(dir(placement))

@@ -18,7 +18,8 @@ DEFAULT_STARTS = ("packed", "electrostatic")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
 """Initial temperature by cost. Most of the proxy cost is unavoidable, none of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
-REFINE_SHARE = 0.2  # initial temperature for refining a placement, as a fraction of the usual one
+REFINE_SHARE = 0.2
+"""Initial temperature for refining a placement, or one electrostatic start, as a fraction of the usual one."""
 SOFT_PLACER = "analytic"  # soft placer for the starts and for soft macros that the search does not move
 ROUND_MOVES = 20_000  # moves of a thread between two changes of the temperature
 
@@ -38,13 +39,13 @@ class AnnealConfig(Settings, group="anneal."):
 
     Attributes:
         soft_moves: false: only the soft placer places soft macros
-        starts: some of packed, electrostatic, initial, among which successive halving chooses; null: packed and
+        starts: any of packed, electrostatic and initial; successive halving chooses among them; null: packed and
             electrostatic, or for the chip cost and fewer than 4,000 moves per macro, one electrostatic start
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
-            a fifth of it to refine
+            a fifth of it to refine, or from one electrostatic start
         rotate: also try orientations that swap width and height
-        spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves room
+        spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves space
             for cells
         blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
         tidy: weight of tidiness, as the share of the cost that straightening may add at the end; null: do not

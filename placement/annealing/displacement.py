@@ -37,8 +37,8 @@ class Boxes(NamedTuple):
             larger.
         concerns: bool [M, B], whether a movable box must keep clear of another box.
         has_regions: whether the limits include those of regions.
-        channel: float64 [2, B], minimum width of a gap that is no abutment, across and up; 0: any width. A pair keeps
-            the smaller of the two.
+        channel: float64 [2, B], minimum width of a gap that is not an abutment, across and up; 0: any width. A pair
+            keeps the smaller of the two.
         shift: float64 [2, B], offset of the centre of a box with its halo from the centre of the box, across and up;
             None: opposite sides of all halos are equal.
         edges: float64 [2, 4, M], two intervals per axis near the canvas edges that no centre of a movable box may lie

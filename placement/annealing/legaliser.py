@@ -162,7 +162,7 @@ def _off_obstacles(boxes: Boxes) -> Boxes | None:
 
 
 def _with_channels(boxes: Boxes) -> Centres | None:
-    """Does the work of `_least_displaced` under a channel rule: a gap must be zero or wide, which is no linear
+    """Does the work of `_least_displaced` under a channel rule: a gap must be zero or wide, which is not a linear
     constraint.
     """
     found = [_nearest(boxes, order) for order in _orders(boxes)]
@@ -336,7 +336,7 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
     for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
         if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
             raise DesignError(
-                f"grid={grid:g}: must be a whole number of the design's pitches of {pitch:g} µm in {axis}"
+                f"grid={grid:g}: must be an integer multiple of the design's pitch of {pitch:g} µm in {axis}"
             )
     return SnapGrid(grid, grid, own.offset_x, own.offset_y)
 
@@ -346,7 +346,7 @@ def boxes_of(
 ) -> Boxes:
     """Returns the movable macros, then the obstacles; sizes and gaps are rounded up to the grid, obstacles outwards.
 
-    The box of a macro with a grid of its own is one pitch larger instead, so that the macro can be moved up to the next
+    The box of a macro with a separate grid is one pitch larger instead, so that the macro can be moved up to the next
     corner of its grid within the box.
     """
     movable = design.placing_order

@@ -30,7 +30,7 @@ from placement.annealing.anneal_config import (
 from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
 from placement.annealing.edges import onto_edges
 from placement.annealing.legaliser import legalise
-from placement.annealing.starts import Start, affordable, legal, make_starts, with_spacing
+from placement.annealing.starts import ELECTROSTATIC, Start, affordable, legal, make_starts, with_spacing
 from placement.annealing.tidying import straighten
 from placement.config import require
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
@@ -60,7 +60,7 @@ STATE_NAME, BEST_NAME, HISTORY_NAME = "search.npz", "best.plc", "search.csv"
 HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
 """Columns of the history, one line per round: CPU seconds and moves of each thread, the best cost so far, and its name.
 """
-FORMAT = 5
+FORMAT = 6
 
 
 class Point(NamedTuple):
@@ -243,6 +243,7 @@ class _State:
     entrants: list[str] = dataclasses.field(default_factory=list)
     start: str = ""  # name of the chosen start
     unit: float = 0.0  # cost of the cheapest start
+    refines: bool = False  # whether the search improves a given placement or one electrostatic start
     tidy: float = 0.0  # weight of tidiness in addition to that of the cost
     begun: float = 0.0  # progress when the starts were made; later, when the best were chosen
     seconds: float = 0.0  # CPU seconds per thread before the current population
@@ -267,6 +268,7 @@ class _Run:
         state = self.state
         state.entrants, state.seconds = names, seconds
         state.unit = min(annealer.best_cost for annealer in entrants)
+        state.refines = bool(self._about["starts"]) or names == [ELECTROSTATIC]
         state.begun = self._share(0.0)
         state.history = [Point(seconds, 0, state.unit)]
 
@@ -333,7 +335,7 @@ class _Run:
         unit = state.unit / max(1, len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum()))
         initial = config.initial_temperature
         if initial is None:
-            initial = INITIAL_TEMPERATURE[name] * (REFINE_SHARE if self._about["starts"] else 1.0)
+            initial = INITIAL_TEMPERATURE[name] * (REFINE_SHARE if state.refines else 1.0)
         first, last = initial * unit, min(FINAL_TEMPERATURE, initial) * unit
         if config.schedule == "geometric":
             return first * (last / first) ** min(1.0, progress)

@@ -18,7 +18,7 @@ from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState, naming_unplayable
-from placement.flat.clusters import place_design
+from placement.flat.clusters import place_design, roomy_spacing
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
@@ -92,13 +92,12 @@ def affordable(
     available = (moves or 0) if seconds is None else seconds * MOVES_PER_SECOND
     each = SECONDS_PER_PIN * MOVES_PER_SECOND * len(design.netlist.net_pins)
     count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * available / each)) if each else 1
-    others = tuple(method for method in methods if method != ELECTROSTATIC)
-    if count == 0 and others and seconds is not None:
-        methods = others
-    elif config.starts is None and weights.name == "chip":
-        nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
-        if available < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes]):
-            methods, count = (ELECTROSTATIC,), 1
+    nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
+    few = available < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes])
+    if config.starts is None and weights.name == "chip" and few:
+        methods, count = (ELECTROSTATIC,), 1
+    elif count == 0 and seconds is not None:
+        methods = tuple(method for method in methods if method != ELECTROSTATIC) or methods
     return dataclasses.replace(config, starts=methods), max(1, count)
 
 
@@ -218,13 +217,17 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
 
 def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Generator, count: int) -> Iterator[Start]:
     """Places hard and soft macros together as charges from `count` random initial positions, then legalises them."""
+    least = config.spacing_in(design)
+    widest = roomy_spacing(design, spacing=least, blockages=config.blockages)
     for number in range(count):
         seed = int(generator.integers(2**31))
-        try:
-            placed = place_design(design, spacing=config.spacing_in(design), blockages=config.blockages, seed=seed)
-            yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
-        except DesignError:  # too little whitespace for this method
-            continue
+        for spacing in dict.fromkeys((widest, least)):
+            try:
+                placed = place_design(design, spacing=spacing, blockages=config.blockages, seed=seed)
+                yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
+                break
+            except DesignError:  # too little whitespace for this method
+                continue
 
 
 def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) -> list[Start]:

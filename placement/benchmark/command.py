@@ -35,7 +35,7 @@ from placement.utils.interruption import Interruption
 DESIGNS = "designs"  # folder of generated and imported designs, inside that of the results
 TOLERANCE = 1e-6  # relative difference up to which scores count as equal
 DEADLINE_SECONDS = 30 * 24 * 3600.0  # wall-clock seconds after which all runs together count as hung
-STOPPED = "stopped before all was done; the same command resumes"
+STOPPED = "stopped early; the same command resumes"
 
 
 def benchmark(config: BenchmarkConfig, console: Console) -> None:
@@ -199,7 +199,7 @@ def _difference(result: Result, file: Path, path: Path, design: Design) -> str |
     """Returns how a result differs from the scores of its placement on the design; None if it does not."""
     suite = read_suite(result["suite"])
     if suite.version != result["suite_version"]:
-        return f"is of version {result['suite_version']} of {suite.name}, which has version {suite.version} here"
+        return f"uses version {result['suite_version']} of {suite.name}; this program has version {suite.version}"
     if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
         return f"{file.name} differs from the file that was scored"
     placement, _ = read_file(str(file), str(path), design)

@@ -63,10 +63,10 @@ def placers_of(config: BenchmarkConfig, seconds: float) -> tuple[Placer, ...]:
         for field in re.findall(r"\{(\w+)\}", template):
             if field not in FIELDS:
                 known = ", ".join(f"{{{one}}}" for one in FIELDS)
-                raise ConfigError(f"commands: {name}: there is no {{{field}}}; there are {known}")
+                raise ConfigError(f"commands: {name}: unknown field {{{field}}}; the fields are {known}")
     names = [one.name for one in found]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"placers: {twice[0]} is named twice; seeds=N runs each N times")
+        raise ConfigError(f"placers: {twice[0]} is listed twice; seeds=N runs each placer N times")
     return tuple(found)
 
 
@@ -85,7 +85,7 @@ def _placer(text: str, seconds: float) -> Placer:
         import_placer(placer.kind)  # rejected before anything starts
     elif placer.kind not in NAMES:
         raise ConfigError(
-            f"placers: there is no {placer.kind!r}; there are {', '.join(NAMES)}, package.module:callable, and "
+            f"placers: unknown placer {placer.kind!r}; give one of {', '.join(NAMES)}, package.module:callable, or "
             "commands=NAME=COMMAND"
         )
     return placer
@@ -150,14 +150,14 @@ def _lefs(placer: Placer, given: Sequence[str]) -> list[str]:
         raise DesignError(f"{placer.kind}: reads LEF files; name those of the design with lef=TECH.lef,MACROS.lef")
     missing = [path for path in given if not Path(path).is_file()]
     if missing:
-        raise DesignError(f"lef={missing[0]}: there is no such file")
+        raise DesignError(f"lef={missing[0]}: no such file")
     return [str(Path(path).absolute()) for path in given]
 
 
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise DesignError(f"{name}: there is no such program on the PATH; docs/how-to/benchmark-suites.md says which")
+        raise DesignError(f"{name}: no such program on the PATH; docs/how-to/benchmark-suites.md says which")
     return found
 
 

@@ -74,10 +74,12 @@ class Suite:
         known = {one.name: one for one in self.designs}
         for name in names:
             if name not in known:
-                raise DesignError(f"designs: the suite {self.title} has no {name!r}; it has {', '.join(known)}")
+                raise DesignError(
+                    f"designs: the suite {self.title} does not contain {name!r}; it contains {', '.join(known)}"
+                )
         found = tuple(known[name] for name in names) or tuple(one for one in self.designs if one.split == split)
         if not found:
-            raise DesignError(f"split={split}: the suite {self.title} has no design of it")
+            raise DesignError(f"split={split}: the suite {self.title} has no designs in this split")
         return found
 
 
@@ -113,7 +115,7 @@ def read_suite(name: str) -> Suite:
         if not isinstance(design.name, str) or not isinstance(design.options, Mapping):
             raise DesignError(f"{path}: {design.name!r}: the name must be a string, and the options an object")
         if not isinstance(design.sources, list | tuple) or not all(isinstance(one, str) for one in design.sources):
-            raise DesignError(f"{path}: {design.name}: sources must be a list of SHA-256")
+            raise DesignError(f"{path}: {design.name}: sources must be a list of SHA-256 checksums")
         if design.kind not in KINDS:
             raise DesignError(f"{path}: {design.name}: kind {design.kind!r} must be one of {', '.join(KINDS)}")
     return suite

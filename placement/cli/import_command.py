@@ -28,7 +28,7 @@ class ConstraintOptions(Settings):
     """Constraints. Lengths in µm, rectangles in the files' coordinates; macros by names with `*`.
 
     Attributes:
-        halo: margins of macros in µm, instead of the files' halos: 5, or 5,3 (across, up), or 5,3,4,3 (left, bottom,
+        halo: margins of macros in µm, instead of the files' halos: 5, or 5,3 (x, y), or 5,3,4,3 (left, bottom,
             right, top, in orientation N), or mem*=5,3 for some macros, by name or master
         halo_pins: keep halos only on the sides of a macro nearest to its pins
         blockage: rectangles without macros, in addition to those of the files: x_low,y_low,x_high,y_high
@@ -36,12 +36,12 @@ class ConstraintOptions(Settings):
         fence: region that excludes other macros, in the same form
         port_keepout: minimum distance between macros and ports, in µm
         channel: minimum gap in µm between macros, and between macros and the core's edge, unless they abut: 12, or
-            12,10 (across, up); 0: no rule; null: derived from the power straps in the files
+            12,10 (x, y); 0: no rule; null: derived from the power straps in the files
         snap: grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
         any_orientation: allow all orientations, whatever the LEF files say
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
             default gap: the halos)
-        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) to a block
+        banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) into a block
         array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
@@ -65,7 +65,7 @@ class ConstraintOptions(Settings):
         if len(of_all) > 1:
             raise ConfigError(
                 f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 "
-                "(across, up), and PATTERN=5,3 for some macros"
+                "(x, y), and PATTERN=5,3 for some macros"
             )
         named = [value.rpartition("=") for value in self.halo if "=" in value]
         regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
@@ -178,15 +178,15 @@ def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[flo
 
 
 def _sides(what: str, text: str) -> tuple[float, float]:
-    values = _numbers(what, text, (1, 2), "one number, or two with a comma (across, up),")
+    values = _numbers(what, text, (1, 2), "one number, or two with a comma (x, y),")
     if min(values) < 0:
         raise ConfigError(f"{what}={text}: must be at least 0 µm")
     return values[0], values[-1]
 
 
 def _halo(what: str, text: str) -> tuple[float, ...]:
-    """Parses a halo: across and up, or left, bottom, right and top."""
-    sides = _numbers(what, text, (1, 2, 4), "1, 2 (across, up) or 4 numbers (left, bottom, right, top) with commas,")
+    """Parses a halo: x and y, or left, bottom, right and top."""
+    sides = _numbers(what, text, (1, 2, 4), "1, 2 (x, y) or 4 numbers (left, bottom, right, top) with commas,")
     if not all(0 <= side < math.inf for side in sides):
         raise ConfigError(f"{what}={text}: must be at least 0 µm, and finite")
     return tuple(sides) if len(sides) == 4 else (sides[0], sides[-1])

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if wants_help else 2
     near = difflib.get_close_matches(words[0], [*COMMANDS, "generate"], n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"
-    return _reported("macro-placement", f"there is no command {words[0]!r}; {hint}")
+    return _reported("macro-placement", f"unknown command {words[0]!r}; {hint}")
 
 
 def execute(command: Command, arguments: Sequence[str]) -> int:

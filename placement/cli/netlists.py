@@ -26,7 +26,7 @@ class GeneratedDesign(OutputSettings):
     """The output of all `generate` commands.
 
     Attributes:
-        out: the design's folder, which names it; of `generate shipped` the folder of all
+        out: the design's folder, named after the design; for `generate shipped`, its parent folder
     """
 
     out: str
@@ -58,7 +58,7 @@ class FlatConfig(GeneratedDesign, Seeded):
         macro_pins: pins of each macro; null: 60
         bank: macros of one shape that connect to the same cells; null: 1
         macro_utilization: share of the core that macros cover; null: 0.5
-        halo: µm that macros keep free; null: 0.0
+        halo: margin of the macros in µm; null: 0.0
         varied: draw all of the above, which must be null, from the seed
     """
 
@@ -158,7 +158,7 @@ def generate_planted(config: PlantedConfig, console: Console) -> None:
     check_design_folder(config.out, force=config.force)
     solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
-    console.print(f"{config.out}: least wirelength {solved.wirelength} µm", soft_wrap=True)
+    console.print(f"{config.out}: minimum wirelength {solved.wirelength} µm", soft_wrap=True)
 
 
 def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def hydra_words(
 ) -> list[str]:
     """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options remain.
 
-    `groups` are the options of each group with files of its own; raises UsageError also if a group has no such option.
+    `groups` are the options of each group that has files; raises UsageError also if a group has no such option.
     """
     known, result, own = setting_types(cls), list[str](), list[str]()
     types_of = {**known, **dict.fromkeys(groups, str)}
@@ -170,7 +170,7 @@ def _known(key: str, known: Mapping[str, Any]) -> str:
         return name
     near = nearest(name, list(known))
     suggestion = f" Did you mean {shown(near)!r}?" if near else ""
-    raise UsageError(f"there is no setting {key!r}.{suggestion} (--help lists the settings)")
+    raise UsageError(f"unknown setting {key!r}.{suggestion} (--help lists the settings)")
 
 
 def _begins(word: str, known: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Hydra sweeps: each job has its own process and run folder; a table of all jobs ends the sweep.
 
-With any launcher of Hydra, a job starts the same command anew with the job's overrides, so that no job inherits
+With any launcher of Hydra, a job starts the same command again with the job's overrides, so that no job inherits
 another's memory, compilations or crash. It does so in the folder of the sweep's command, regardless of the launcher's
 own folder. The same command resumes a stopped sweep without repeating complete runs.
 """

@@ -153,7 +153,7 @@ def train(config: TrainConfig) -> float:
 
 
 def plan(config: PlanConfig, console: Console) -> None:
-    """Prints the smallest sufficient fleet, beside one without caches and with one shard."""
+    """Prints the smallest sufficient fleet, next to one without caches and with one shard."""
     bare = config.fleet(caches=0, shards=1)
     fleet, found = recommend(config)
     console.print(

@@ -35,7 +35,7 @@ from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
 from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Timer, Window
 
-Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
+Port = Annotated[int, Rule("0 (any free port) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
 SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
 SAMPLES = Parameter("samples", "samples", 4.0, 1.0, 1024.0)
@@ -66,7 +66,7 @@ class ViewConfig(DesignSettings, OutputSettings):
     out: str | None = None
 
     def _check_given(self) -> None:
-        require(self.design is not None, "design", self.design, "a design's name, or the path of one")
+        require(self.design is not None, "design", self.design, "the name or path of a design")
 
 
 def view(config: ViewConfig, console: Console) -> None:
@@ -83,7 +83,7 @@ def view(config: ViewConfig, console: Console) -> None:
     design, sessions = open_sessions(config)
     if config.steps is not None:
         if not Path(config.steps).is_file():
-            raise DesignError(f"steps={config.steps}: there is no such file")
+            raise DesignError(f"steps={config.steps}: no such file")
         for step in read_steps(config.steps, design):
             sessions[0].replay(step)
     if out is not None:
@@ -159,7 +159,7 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
 def _own_cells(path: Path) -> Cells | None:
     """The standard cells at their positions in the flat netlist's files; None if they have none."""
     flat = read_flat(path)
-    return Cells.of(flat, flat.placement, "as the design's own files have them")
+    return Cells.of(flat, flat.placement, "as in the design's files")
 
 
 def _tracks(path: Path) -> SnapGrid:

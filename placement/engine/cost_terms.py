@@ -52,7 +52,7 @@ def load_cost_term(given: str) -> CostTerm:
     exported = function()
     version = exported.contents.version
     if version != VERSION:
-        raise ConfigError(f"env.cost_terms: {path!r}: is of version {version}; build it again for version {VERSION}")
+        raise ConfigError(f"env.cost_terms: {path!r}: has version {version}; rebuild it for version {VERSION}")
     name = exported.contents.name.decode()
     return CostTerm(name, ctypes.cast(exported, ctypes.c_void_p).value or 0, float(weight))
 

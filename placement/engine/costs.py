@@ -242,7 +242,7 @@ class IncrementalCost:
         self._check(first)
         self._check(second)
         if first == second:
-            raise DesignError(f"{self._name(first)}: cannot change places with itself")
+            raise DesignError(f"{self._name(first)}: cannot be swapped with itself")
         before = (self._native.at(first), self._native.at(second))
         costs = self._native.swap(first, second)
         self._history.append(before)
@@ -286,5 +286,5 @@ class IncrementalCost:
             raise DesignError(f"node {node}: design {self._design.name!r} has nodes 0 to {len(self._movable) - 1}")
         if not self._movable[node]:
             kind = NodeKind(int(self._design.netlist.kind[node]))
-            what = "fixed" if kind in (NodeKind.HARD, NodeKind.SOFT) else f"a {kind.name.lower()}, no macro"
+            what = "fixed" if kind in (NodeKind.HARD, NodeKind.SOFT) else f"a {kind.name.lower()}, not a macro"
             raise DesignError(f"{self._name(node)}: cannot move, it is {what}")

@@ -82,4 +82,4 @@ def _bring(native: Any, designs: DrawnDesigns, num_envs: int) -> None:
                 with naming_unplayable([design]):
                     native.bring_design(env, number, native_design(design))
     except Exception as error:  # noqa: BLE001  raised where the design is needed
-        native.fail_designs(f"its next design cannot be made: {error}")
+        native.fail_designs(f"its next design cannot be generated: {error}")

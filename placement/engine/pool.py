@@ -290,7 +290,7 @@ class EnvironmentPool:
         Raises ValueError if the pool's maps are compact, or its reward is a Python function and `callback` is not True.
         """
         if self.config.compact_maps:
-            raise ValueError("xla: not for a pool with compact_maps=True; make it without")
+            raise ValueError("xla: does not support compact_maps=True; create the pool without it")
         if self._reward is not None and not callback:
             raise ValueError(f"xla: needs callback=True with env.reward={self.config.env.reward}, a Python function")
         return pool_functions(self, callback=callback, timeout=timeout)
@@ -334,7 +334,7 @@ class EnvironmentPool:
 
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:
-            raise IndexError(f"env_id: {env_id} is not in [0, {self.num_envs})")
+            raise IndexError(f"env_id: {env_id} must be in [0, {self.num_envs})")
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
@@ -401,7 +401,9 @@ def make_pool(  # noqa: PLR0913  the public face: all but the first two have a d
         loaded = DrawnDesigns(designs, config, kept=3 * num_envs)
         names: tuple[str, ...] = (repr(designs),)
         if design_of_env is not None:
-            raise ValueError("design_of_env: not with a distribution, which each environment draws from")
+            raise ValueError(
+                "design_of_env: must be None with a distribution, from which each environment draws its designs"
+            )
     else:
         several = [designs] if isinstance(designs, (Design, str)) else list(designs)
         loaded = [load(design) if isinstance(design, str) else design for design in several]

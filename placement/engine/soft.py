@@ -23,7 +23,7 @@ ANNEALED = "annealed"
 def place_soft_macros(
     design: Design, placement: Placement, placer: str = "force_directed", *, weights: CostWeights = DEFAULT_WEIGHTS
 ) -> Placement:
-    """Returns `placement` with its movable soft macros placed anew; hard macros, ports and fixed nodes do not move.
+    """Returns `placement` with its movable soft macros placed again; hard macros, ports and fixed nodes do not move.
 
     The result does not depend on the previous positions of the soft macros.
 

@@ -8,6 +8,7 @@ legend: B episodes, R grid rows, C grid columns, T macros to place. Lengths are 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -37,9 +38,10 @@ def explain(design: Design, step: int, action: int, columns: int, rejection: Rej
     at = f"action {action} (row {row}, column {column}) for {macro}"
     if verdict == _native.Verdict.out_of_range:
         at = at if action >= 0 else f"action {action} for {macro}"
-        return f"{at}: no cell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
+        grid = f"the grid of {canvas.rows} × {canvas.columns}"
+        return f"{at}: it is not a cell of {grid} (an action is row · {columns} + column)"
     if verdict == _native.Verdict.outside_canvas:
-        return f"{at}: it would reach beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
+        return f"{at}: it would extend beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
     return f"{at}: {_reason(design, int(order[step]), verdict, obstacle)}"
 
 
@@ -48,11 +50,11 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
     names, constraints = design.netlist.names, design.constraints
     if verdict == _native.Verdict.off_lines:
         grid = constraints.grid_of(macro, int(design.initial.orientation[macro]))
-        return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no place there that is free"
+        return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no free position there"
     if verdict == _native.Verdict.on_blockage:
         return "it would lie on a placement blockage"
     if verdict == _native.Verdict.near_port:
-        return f"it would be less than the keep-out of {constraints.port_keepout:g} µm from a port"
+        return f"it would be closer to a port than the keep-out of {constraints.port_keepout:g} µm"
     if verdict == _native.Verdict.off_region:
         own = [region.name for region in constraints.regions if macro in region.nodes]
         others = [region.name for region in constraints.regions if region.is_exclusive and macro not in region.nodes]
@@ -61,7 +63,7 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         return " and ".join(inside + outside)
     if verdict == _native.Verdict.narrow_channel:
         beside = "the canvas's edge" if obstacle < 0 else f"macro {names[obstacle]!r}"
-        widths = "{:g} µm across, {:g} µm up".format(*constraints.channel)
+        widths = "{:g} µm in x, {:g} µm in y".format(*constraints.channel)
         return f"its gap to {beside} would be narrower than a channel ({widths})"
     if verdict == _native.Verdict.too_close:
         halo = constraints.turned_halo(design.initial.orientation)[[macro, obstacle]]
@@ -188,9 +190,9 @@ class EpisodeRenderer:
         design_index = int32_array("design_index", design_index, (episodes,))
         lengths = int32_array("lengths", lengths, (episodes,))
         if episodes and not 0 <= lengths.min() <= lengths.max() <= steps:
-            raise ValueError(f"lengths: every one must be in [0, {steps}]")
+            raise ValueError(f"lengths: every value must be in [0, {steps}]")
         if episodes and not 0 <= design_index.min() <= design_index.max() < len(self.designs):
-            raise IndexError(f"design_index: every one must be in [0, {len(self.designs)})")
+            raise IndexError(f"design_index: every value must be in [0, {len(self.designs)})")
         out = self.arrays(episodes, steps) if out is None else out
         compact = out.maps.dtype.itemsize == np.dtype(np.uint16).itemsize
         into = out._replace(maps=out.maps.view(np.uint16)) if compact else out
@@ -202,9 +204,20 @@ class EpisodeRenderer:
         return out
 
     def arrays(self, episodes: int, steps: int, *, compact_maps: bool = False) -> Observation:
-        """Returns arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps bfloat16."""
+        """Returns arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps bfloat16.
+
+        They are aligned so that JAX on a CPU uses their memory instead of copying it.
+        """
         arrays = pool_spec(self.designs, self._native.shape, compact_maps=compact_maps).observation.items()
-        return Observation(**{name: np.zeros((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
+        return Observation(**{name: _aligned((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Returns zeros at an address divisible by 64."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.zeros(size + 63, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 @contextlib.contextmanager

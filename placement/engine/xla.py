@@ -27,7 +27,7 @@ _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed
 
 
 _POOLS: weakref.WeakValueDictionary[int, Pool] = weakref.WeakValueDictionary()
-"""Pools by number, for callbacks; the engine has a registry of its own."""
+"""Pools by number, for callbacks; the engine has a separate registry."""
 
 
 class Pool(Protocol):
@@ -112,7 +112,7 @@ def _int32(array: Any) -> Any:
 
     array = jax.numpy.asarray(array)
     if not jax.numpy.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"actions and env_id must be integers, as int32, not {array.dtype}")
+        raise TypeError(f"actions and env_id must be integers, such as int32, not {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"actions and env_id must have one axis, not shape {list(array.shape)}")
     # Values outside int32 saturate to its limits, which are out of range as well.
@@ -148,7 +148,7 @@ def _in_the_engine(timeout: float) -> Callable[..., Any]:
     import jax
 
     if not _native.XLA_HANDLERS:
-        raise RuntimeError("xla: the engine was built without XLA's headers; install jaxlib and build it again")
+        raise RuntimeError("xla: the engine was built without XLA's headers; install jaxlib and rebuild it")
     _register_handlers()
 
     def call(name: str, shapes: list[jax.ShapeDtypeStruct], *inputs: Any) -> Any:
@@ -193,7 +193,7 @@ def _through_the_host(timeout: float) -> Callable[..., Any]:
 def _flat(result: Any, size: int) -> list[np.ndarray]:
     observation, reward, terminated, _, info = result
     if len(reward) != size:
-        raise ValueError(f"the batch holds {len(reward)} results, the program was made for {size}")
+        raise ValueError(f"the batch has {len(reward)} results; the program was compiled for {size}")
     named = {**observation, "reward": reward, "terminated": terminated, **info}
     named["costs"] = named["costs"].astype(np.float32)
     return [named[name] for name in _RESULTS]

@@ -102,12 +102,12 @@ class PoolVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Raises AttributeError: the environments of a pool have no attributes of their own."""
-        raise AttributeError(f"{attr_name}: the environments of a pool have no attributes of their own")
+        raise AttributeError(f"{attr_name}: the environments of a pool have no attributes")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Returns `action_masks` of each environment; raises AttributeError for any other name."""
         if method_name != "action_masks":
-            raise AttributeError(f"{method_name}: the environments of a pool have the method action_masks alone")
+            raise AttributeError(f"{method_name}: the environments of a pool have only the method action_masks")
         return [self._masks[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Sequence[bool]:

@@ -56,7 +56,7 @@ def write_dataset(config: DatasetConfig, console: Console) -> None:
     costs = found.episodes.costs[:, 4]
     console.print(
         f"{folder}: {len(found)} episodes of {found.design.name}, mean cost {np.nanmean(costs):.4f}, "
-        f"least {np.nanmin(costs):.4f}",
+        f"minimum {np.nanmin(costs):.4f}",
         soft_wrap=True,
     )
 

@@ -191,7 +191,7 @@ def evaluate_fully(
     if evaluator.uncounted_nets:
         console.print(
             f"note: {evaluator.uncounted_nets} nets have more than {MOST_PINS:,} pins (such as clocks and resets): "
-            "they count neither in wirelength nor in routing",
+            "they are excluded from wirelength and routing",
             soft_wrap=True,
         )
     with progress_bars(console, "placing cells") as (bar,):

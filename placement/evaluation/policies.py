@@ -61,7 +61,7 @@ def policy_from_settings(config: PolicySettings, design: Design | None = None) -
     if design is None:
         if config.design is None and (trained.drawn or len(trained.design) > 1):
             several = ", ".join(trained.design)
-            raise ConfigError(f"design: is required, for {run} was trained on several: {several}")
+            raise ConfigError(f"design: is required, because {run} was trained on several: {several}")
         design = load(config.design or trained.design[0], config.initial)
     design = ready(design).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
     agent = Agent(trained.policy, [design])

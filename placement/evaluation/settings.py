@@ -82,7 +82,7 @@ class PolicySettings(EvaluationSettings, Seeded):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlipSettings(Settings):
-    """The orientations of these commands.
+    """Mirroring of macros by these commands.
 
     Attributes:
         flips: mirror hard macros in place if that lowers the cost; default of sample: true

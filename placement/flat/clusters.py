@@ -12,12 +12,15 @@ import numpy as np
 from placement.flat.electrostatic import PlacerSettings, place
 from placement.flat.problem import Core, as_turned, flat_problem
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
-from placement.netlist.pdn_channel import CELL_SHARE, DENSITY
+from placement.netlist.geometry import union_area
+from placement.netlist.pdn_channel import CELL_SHARE, DENSITY, PDN_CHANNEL
 
 SETTINGS = PlacerSettings(overflow=0.05, accepted=0.2, density=DENSITY, iterations=1200, growth=1.08, balance=1e-3)
 """Placer settings for macros; with more overflow than accepted, the legaliser would move them far."""
 SPREAD_SETTINGS = dataclasses.replace(SETTINGS, overflow=0.15, accepted=1.0)
 """Placer settings for soft macros alone, which are too coarse to fill corners and scatter if forced to."""
+FULLEST = 0.6  # maximum share of the whitespace beside the macros and their spacing that cells fill
+WIDTHS = 9  # number of spacings that are compared
 
 
 def place_design(
@@ -36,6 +39,32 @@ def place_design(
     """
     halo = np.maximum(design.constraints.turned_halo(design.initial.orientation), spacing / 2)
     return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed), blockages)
+
+
+def roomy_spacing(design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
+    """Returns a spacing of macros for `place_design` that legalisation hardly changes, at least `spacing`, in µm.
+
+    It is two PDN channels, which cells keep free anyway, or as much of that as leaves the cells enough whitespace. With
+    less of it, legalisation pushes macros onto the cells between them.
+
+    Args:
+        design: a design with its halos and blockages.
+        spacing: minimum distance between macros in µm.
+        blockages: (x low, y low, x high, y high) in µm, in addition to the design's.
+    """
+    netlist, canvas, orientation = design.netlist, design.canvas, design.initial.orientation
+    width, height = (side[netlist.hard] for side in netlist.sides(orientation))
+    halo = design.constraints.turned_halo(orientation)[netlist.hard]
+    cells = CELL_SHARE * float((netlist.width * netlist.height)[netlist.soft].sum())
+    free = canvas.width * canvas.height
+    free -= union_area(np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))]))
+    widest = max(spacing, 2 * PDN_CHANNEL if cells else 0.0)
+    for wide in np.linspace(widest, spacing, WIDTHS).tolist():
+        left, low, right, high = np.maximum(halo, wide / 2).T
+        taken = float(((width + left + right) * (height + low + high)).sum())
+        if cells <= FULLEST * (free - taken):
+            return wide
+    return spacing
 
 
 def spread_clusters(design: Design, placement: Placement) -> Placement:

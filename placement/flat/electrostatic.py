@@ -97,7 +97,7 @@ def place(
             of the whitespace, and they determine the bins. None: all nodes are cells, and at most `density` of each bin
             is filled.
         start: float [2, M], initial positions in µm, relative to the core. None: the middle of the core.
-        report: called with the progress after every ten iterations; each attempt starts anew.
+        report: called with the progress after every ten iterations; each attempt starts from scratch.
         stopped: called as often; once it returns True, the current positions are returned.
 
     Returns:

@@ -72,7 +72,7 @@ class OpenSta:
         found = shutil.which(program)
         if found is None:
             raise DesignError(
-                f"sta={program}: no such program: give the path of OpenSTA (Debian's package opensta has it as sta)"
+                f"sta={program}: no such program: give the path of OpenSTA (`sta` in Debian's package opensta)"
             )
         self._program = os.path.abspath(found)
         missing = [kind for kind in ("verilog", "liberty", "sdc") if not any(one.kind == kind for one in timing.files)]
@@ -83,7 +83,7 @@ class OpenSta:
             )
         for one in timing.files:
             if read_bytes(one.path)[1].sha256 != one.sha256:
-                raise DesignError(f"{one.path}: has changed since the import: OpenSTA would time another design")
+                raise DesignError(f"{one.path}: has changed since the import: OpenSTA would time a different design")
         self._evaluator = TimingEvaluator(_unlimited(timing), flat)
 
     def evaluate(self, placement: Placement, *, folder: Path | None = None) -> OpenStaTiming:
@@ -102,7 +102,7 @@ class OpenSta:
             kept.mkdir(parents=True, exist_ok=True)
             names = self._write(kept, placement)
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            passed_over = self._run(kept)
+            skipped = self._run(kept)
             seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
             slack = _read_slacks(kept / "ends.txt")
         if not slack:
@@ -111,8 +111,8 @@ class OpenSta:
         apart = [abs(value - slack[names[pin]]) for pin, value in ends if names[pin] in slack]
         median = float(np.median(apart)) if apart else 0.0
         notices: tuple[str, ...] = ()
-        if passed_over:
-            notices = (f"OpenSTA skipped commands ({len(passed_over):,}): {'; '.join(passed_over[:SHOWN])}",)
+        if skipped:
+            notices = (f"OpenSTA skipped commands ({len(skipped):,}): {'; '.join(skipped[:SHOWN])}",)
         return OpenStaTiming(slack, estimate, len(apart), median, seconds, notices)
 
     def pin_names(self) -> list[str]:

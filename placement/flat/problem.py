@@ -56,8 +56,8 @@ class Core:
         for low_x, low_y, high_x, high_y in self.blockages:
             if low_x > high_x or low_y > high_y:
                 raise DesignError(
-                    f"blockage ({low_x}, {low_y}, {high_x}, {high_y}) is inside out; "
-                    "give x low, y low, x high, y high in µm"
+                    f"blockage ({low_x}, {low_y}, {high_x}, {high_y}) must be "
+                    "x low, y low, x high, y high in µm, each low value at most the high one"
                 )
 
 
@@ -236,7 +236,9 @@ def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarr
     empty = np.flatnonzero(movable & ((netlist.width <= 0) | (netlist.height <= 0)))
     if len(empty):
         node = empty[0]
-        raise DesignError(f"cell {netlist.names[node]!r}: {netlist.width[node]} × {netlist.height[node]} µm, no area")
+        raise DesignError(
+            f"cell {netlist.names[node]!r}: {netlist.width[node]} × {netlist.height[node]} µm; its area must be above 0"
+        )
     large = np.flatnonzero(movable & ((netlist.width > core.width) | (netlist.height > core.height)))
     if len(large):
         node = large[0]

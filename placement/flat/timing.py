@@ -96,7 +96,7 @@ class TimingEvaluator:
 
     def __init__(self, timing: TimingNetlist, flat: FlatDesign) -> None:
         if len(timing.node) and not 0 <= int(timing.node.min()) <= int(timing.node.max()) < flat.netlist.num_nodes:
-            raise DesignError(f"{flat.name}: the timing netlist is of another design: import it again")
+            raise DesignError(f"{flat.name}: the timing netlist belongs to a different design: import the design again")
         self.timing, self.flat = timing, flat
         try:
             self._graph = _native.TimingGraph(

@@ -42,7 +42,9 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     """
     clocks = timing.constraints.clocks
     if not clocks:
-        raise DesignError(f"{flat.name}: no clock is defined: import the design with --sdc, a file with create_clock")
+        raise DesignError(
+            f"{flat.name}: no clock is defined: import the design with --sdc and a file that contains create_clock"
+        )
     if len(clocks) > MOST_CLOCKS:
         raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS} are analysed")
     finder = _Finder(timing, flat)
@@ -54,10 +56,10 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     if not reached.any():
         if not len(register_clocks):
             raise DesignError(
-                f"{flat.name}: no register is in the Liberty files, with an arc from its clock: no path begins"
+                f"{flat.name}: the Liberty files contain no register with an arc from its clock, so no path begins"
             )
         names = ", ".join(clock.name for clock in clocks)
-        raise DesignError(f"{flat.name}: no register is reached by a clock ({names}): the SDC file's sources are wrong")
+        raise DesignError(f"{flat.name}: no clock ({names}) reaches a register: the sources in the SDC file are wrong")
     clock_pins = np.union1d(register_clocks, facts["check_clock"])
     notices = _unreached(timing, flat, clocks, plain | inverted, clock_pins)
     exceptions = timing.constraints.exceptions
@@ -165,7 +167,7 @@ class _Tags:
 
     def number(self, edge: int, signature: tuple[int, ...]) -> int:
         if len(self.all) >= MOST_TAGS and (edge, signature) not in self.all:
-            raise DesignError(f"more than {MOST_TAGS} kinds of paths differ in their clocks and exceptions")
+            raise DesignError(f"there are more than {MOST_TAGS} combinations of clocks and exceptions")
         return self.all.setdefault((edge, signature), len(self.all))
 
     def time(self, edge: int) -> float:
@@ -247,7 +249,7 @@ def _unreached(
     lost = clock_pins[reach[clock_pins] == 0]
     if len(lost):
         names = ", ".join(timing.pin_name(int(pin), flat) for pin in lost[:SHOWN].tolist())
-        notices.append(f"{len(lost):,} clock pins of registers and macros are reached by no clock: {names}")
+        notices.append(f"no clock reaches {len(lost):,} clock pins of registers and macros: {names}")
     for number, clock in enumerate(clocks):
         if clock.sources and not ((reach[clock_pins] >> np.uint32(number)) & 1).any():
             notices.append(f"clock {clock.name!r} reaches no register")

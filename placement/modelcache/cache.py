@@ -117,7 +117,7 @@ class ModelCache:
             if self._closed.is_set():
                 raise StoreClosed(f"the cache at {self.address} is closed; version {version} was not published")
             if version <= self.version:
-                raise ValueError(f"version {version} published after version {self.version}: versions must rise")
+                raise ValueError(f"version {version} published after version {self.version}: versions must increase")
             self._serve(version, buffer)
             self.version = version
             self.published += 1

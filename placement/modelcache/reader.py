@@ -132,7 +132,7 @@ class CacheReader(ParameterStore):
         self.source.close()
 
     def _refresh(self, hold: float, deadline: float) -> str:
-        """Moves a newer snapshot, if any; returns the failure, which is no error before the deadline."""
+        """Moves a newer snapshot, if any; returns the failure, which is not an error before the deadline."""
         try:
             newest = self.source.version(has=self._held(), hold=hold)
             if not self._reading.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
@@ -182,7 +182,7 @@ class Source:
 
         Raises:
             SourceFailed: no cache answered.
-            StoreClosed: closed meanwhile.
+            StoreClosed: the store was closed.
         """
         question, timeout = QUESTION.pack(has, hold), hold + self._timeouts.call
 
@@ -199,7 +199,7 @@ class Source:
 
         Raises:
             SourceFailed: no cache answered, or none had an intact snapshot.
-            StoreClosed: closed meanwhile.
+            StoreClosed: the store was closed.
             SnapshotMismatch: a snapshot of a format that this program does not know.
         """
 
@@ -279,10 +279,10 @@ def _assemble(chunks: Iterator[bytes]) -> np.ndarray:
     try:
         buffer = np.empty(size, np.uint8)
     except (MemoryError, ValueError):
-        raise SnapshotDamaged(f"a snapshot's header says {size} bytes, more than there is memory for") from None
+        raise SnapshotDamaged(f"a snapshot's header declares {size} bytes, more than the available memory") from None
     for chunk in itertools.chain([first], chunks):
         if end + len(chunk) > size:
-            raise SnapshotDamaged(f"a snapshot has more than the {size} bytes that its header says")
+            raise SnapshotDamaged(f"a snapshot has more than the {size} bytes that its header declares")
         buffer[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
         end += len(chunk)
     return buffer[:end]

@@ -97,7 +97,7 @@ class MemoryStore(ParameterPublisher, ParameterStore):
             self._raise_if_closed()
             newest = self._newest()
             if version <= newest:
-                raise ValueError(f"version {version} published after version {newest}: versions must rise")
+                raise ValueError(f"version {version} published after version {newest}: versions must increase")
             self._snapshot = snapshot
             self._changed.notify_all()
 
@@ -147,10 +147,10 @@ class Header(NamedTuple):
 def read_header(buffer: bytes | memoryview) -> Header:
     """The header at the start of `buffer`; raises the errors of `check_snapshot`, but does not check the payload."""
     if len(buffer) < HEADER_BYTES:
-        raise SnapshotDamaged(f"a snapshot of {len(buffer)} bytes, must have at least {HEADER_BYTES}")
+        raise SnapshotDamaged(f"a snapshot has {len(buffer)} bytes; must have at least {HEADER_BYTES}")
     magic, _, version, payload, schema = _HEADER.unpack_from(buffer)
     if magic != MAGIC:
-        raise SnapshotMismatch(f"a snapshot that begins with {magic!r}, must begin with {MAGIC!r}")
+        raise SnapshotMismatch(f"a snapshot begins with {magic!r}; must begin with {MAGIC!r}")
     return Header(version, payload, schema)
 
 
@@ -163,16 +163,16 @@ def check_snapshot(buffer: np.ndarray) -> Header:
     """
     if not isinstance(buffer, np.ndarray) or buffer.dtype != np.uint8 or buffer.ndim != 1:
         kind = f"{buffer.dtype} {list(buffer.shape)}" if isinstance(buffer, np.ndarray) else type(buffer).__name__
-        raise SnapshotDamaged(f"a snapshot is {kind}, must be uint8 [bytes]")
+        raise SnapshotDamaged(f"a snapshot is {kind}; must be uint8 [bytes]")
     header = read_header(buffer.data)
     if buffer.size - HEADER_BYTES != header.payload:
         raise SnapshotDamaged(
             f"snapshot {header.version}: {buffer.size - HEADER_BYTES} bytes of payload, "
-            f"the header says {header.payload}"
+            f"the header declares {header.payload}"
         )
     expected, found = int(buffer[8:_PROTECTED].view("<u4")[0]), zlib.crc32(buffer[_PROTECTED:].data)
     if found != expected:
-        raise SnapshotDamaged(f"snapshot {header.version}: checksum {found:#010x}, the header says {expected:#010x}")
+        raise SnapshotDamaged(f"snapshot {header.version}: checksum {found:#010x}, expected {expected:#010x}")
     return header
 
 

@@ -58,5 +58,5 @@ def plan_tree(hosts: Sequence[str], fan_out: int) -> CacheTree:
         ValueError: `fan_out` is below 1.
     """
     if fan_out < 1:
-        raise ValueError(f"fan_out={fan_out}, must be at least 1")
+        raise ValueError(f"fan_out={fan_out}: must be at least 1")
     return CacheTree(tuple(hosts), tuple(number // fan_out - 1 for number in range(len(hosts))))

@@ -147,7 +147,7 @@ class Constraints:
         for region in self.regions:
             what, nodes = f"region {region.name!r}", len(self.halo)
             if region.is_guide:
-                raise DesignError(f"{what} is a guide, which is no constraint")
+                raise DesignError(f"{what} is a guide, which is not a constraint")
             if not len(region.rectangles):
                 raise DesignError(f"{what} has no rectangle")
             check_rectangles(what, region.rectangles)
@@ -164,8 +164,7 @@ class Constraints:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 µm and at most {LARGEST:g}")
         if len(self.channel) != 2 or not all(0 <= width <= LARGEST for width in self.channel):
             raise DesignError(
-                f"channel: {list(self.channel)} must be two widths, across and up, of at least 0 µm and at most "
-                f"{LARGEST:g}"
+                f"channel: {list(self.channel)} must be two widths, x and y, of at least 0 µm and at most {LARGEST:g}"
             )
 
     @classmethod

@@ -71,7 +71,7 @@ def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) ->
     try:
         return _read(json.loads(text), netlist)
     except json.JSONDecodeError as error:
-        raise DesignError.at(path, error.lineno, f"no JSON: {error.msg}") from None
+        raise DesignError.at(path, error.lineno, f"not valid JSON: {error.msg}") from None
     except RecursionError:
         raise DesignError(f"{path}: not a constraints file: lists are nested too deeply") from None
     except DesignError as error:
@@ -168,7 +168,7 @@ def _macro_grid(values: Any, names: Mapping[str, int]) -> MacroGrid:
 def _check_keys(values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
     unknown = next((key for key in values if key not in keys), None)
     if unknown is not None:
-        raise _Wrong(f"{what} has the unknown key {unknown!r}; known are {', '.join(keys)}", unknown)
+        raise _Wrong(f"{what} has the unknown key {unknown!r}; known keys are {', '.join(keys)}", unknown)
 
 
 def _object(what: str, values: Any) -> dict[str, Any]:

@@ -338,7 +338,7 @@ class Design:
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on the
             canvas (total area, or one macro larger than it), the grid of actions is too fine, or the constraints are
-            for another number of nodes, allow a macro no orientation, or have a region with a node that is no hard
+            for another number of nodes, allow a macro no orientation, or have a region with a node that is not a hard
             macro.
     """
 

@@ -123,7 +123,7 @@ class ExportFormat:
     """The writer of a format and its properties."""
 
     write: Callable[[Export], str | bytes]  # returns the content of the file
-    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are left out
+    changes_only: bool = False  # whether the format lists changes, so that fixed macros that stay are omitted
     # whether it contains the design on its canvas, instead of its macros in the user's coordinates
     on_canvas: bool = False
     options: tuple[str, ...] = ()  # which of `blockages` and `cut_rows` it supports
@@ -270,7 +270,7 @@ def macro_locations(
     unplaced = [netlist.names[node] for node in netlist.hard[~placement.placed[netlist.hard]]]
     if missing or len(netlist.hard) != len(node_of):
         raise DesignError(
-            f"the placement has {len(netlist.hard)} macros and the design {len(node_of)}: not the same ones"
+            f"the placement has {len(netlist.hard)} macros and the design {len(node_of)}; they must be the same macros"
             + (f" ({missing[0]!r} is not in the design)" if missing else "")
         )
     if unplaced:
@@ -328,7 +328,10 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     if missing and len(missing) == len(locations) and all(location.master for location in locations):
         return _with_components(file.data, locations)
     if missing:
-        reject(file.path, [("macros that are no components of it", len(missing), [(0, name) for name in missing[:10]])])
+        reject(
+            file.path,
+            [("macros that are not components of this file", len(missing), [(0, name) for name in missing[:10]])],
+        )
     halo_of = dict(zip(file.components.halo_component.tolist(), map(tuple, file.components.halo.tolist()), strict=True))
     pieces: list[bytes] = []
     done = 0

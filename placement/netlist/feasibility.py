@@ -140,9 +140,9 @@ def check_constraints(design: Design) -> tuple[str, ...]:
     nowhere = _without_place(design)
     if nowhere:
         raise DesignError(
-            f"{design.name}: constraints and fixed macros leave no place for {_named(design, nowhere)}: each must lie "
-            "in the canvas and its regions, off blockages and other regions that are exclusive, clear of fixed macros "
-            "and ports, on the snapping grid, in an orientation that it may have"
+            f"{design.name}: constraints and fixed macros leave no legal position for {_named(design, nowhere)}: each "
+            "must be inside the canvas and its regions, outside blockages and other exclusive regions, clear of fixed "
+            "macros and ports, on the snapping grid, and in an allowed orientation"
         )
     return _CHECKED.setdefault(design, (*_violated_by_fixed(design), *_too_close(design), *_too_narrow(design)))
 
@@ -168,7 +168,7 @@ def _check_areas(design: Design) -> None:
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
-    _check_area(design, movable, space, "the canvas", " beside blockages and fixed macros")
+    _check_area(design, movable, space, "the canvas", " outside blockages and fixed macros")
 
 
 def _check_area(design: Design, nodes: list[int], space: float, where: str, beside: str) -> None:
@@ -183,7 +183,7 @@ def _check_area(design: Design, nodes: list[int], space: float, where: str, besi
     needed = float(np.prod(sides, axis=1).sum())
     if needed > space * (1 + TOLERANCE):
         raise DesignError(
-            f"{design.name}: {where} has room for {space:.1f} µm² of macros and halos{beside}; "
+            f"{design.name}: {where} has space for {space:.1f} µm² of macros and halos{beside}; "
             f"{_named(design, nodes)} need {needed:.1f} µm²: enlarge it, or make halos and blockages smaller"
         )
 

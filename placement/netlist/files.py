@@ -117,7 +117,7 @@ def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
     except _DAMAGED as error:
-        raise DesignError(f"{path}: no {what}, or a damaged file: {error}") from None
+        raise DesignError(f"{path}: not a valid {what} file: {error}") from None
 
 
 def packed(name: str, data: str | bytes, *, level: int = 6) -> bytes:

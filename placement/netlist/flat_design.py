@@ -52,7 +52,7 @@ class MacroArray:
         count = len(self.names)
         if count < 2 or {len(self.written_names), len(self.dx), len(self.dy)} != {count}:
             raise DesignError(
-                f"an array of {count} macros and {len(self.dx)} places: must be two or more, as many of both"
+                f"an array of {count} macros with {len(self.dx)} positions: must be two or more, one position per macro"
             )
 
     def members_at(self, x: float, y: float, orientation: int) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +152,7 @@ class FlatDesign:
 def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
     """Writes a flat design, entirely or not at all, without pickled objects.
 
-    The masters' pins and the shapes of standard cells are left out, since the netlist has the offsets of its pins.
+    The masters' pins and the shapes of standard cells are omitted, since the netlist has the offsets of its pins.
 
     Raises:
         DesignError: a name contains a line break.
@@ -181,7 +181,7 @@ def require_flat(folder: str | os.PathLike[str]) -> Path:
     if not path.is_file():
         raise DesignError(
             f"{folder} has no flat netlist ({FLAT_NAME}): import the design from its LEF, DEF, Bookshelf or flat "
-            "protobuf files, or make one with `macro-placement generate flat`"
+            "protobuf files, or generate one with `macro-placement generate flat`"
         )
     return path
 
@@ -205,9 +205,11 @@ def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
         if header.get("form") == _FORMAT_VERSION:
             return _design(header, arrays)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise DesignError(f"{path}: no flat design, or a damaged file: {error}") from None
+        raise DesignError(f"{path}: not a valid flat design: {error}") from None
     found = header.get("form")
-    raise DesignError(f"{path}: is of form {found}; this version reads form {_FORMAT_VERSION}: import it again")
+    raise DesignError(
+        f"{path}: has format version {found}; this program reads version {_FORMAT_VERSION}: import the design again"
+    )
 
 
 def _bytes(text: str) -> np.ndarray:

@@ -43,7 +43,8 @@ def _without_shapes(design: FlatDesign) -> str:
     ]
     if not pins:
         return ""
-    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are assumed to be in the middle"
+    where = "they are assumed to be at the macro's centre"
+    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): {where}"
 
 
 def _beyond_die(design: FlatDesign) -> str:
@@ -54,7 +55,7 @@ def _beyond_die(design: FlatDesign) -> str:
     if not beyond.any():
         return ""
     first = design.netlist.names[ports[beyond][0]]
-    return f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they keep their positions"
+    return f"{int(beyond.sum()):,} ports are outside the die, the first being {first!r}: they keep their positions"
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ def _beyond_core(design: FlatDesign) -> str:
     if not len(beyond):
         return ""
     first = design.netlist.names[beyond[0]]
-    return f"{len(beyond):,} fixed macros reach beyond the core, the first being {first!r}: they stay in place"
+    return f"{len(beyond):,} fixed macros extend beyond the core, the first being {first!r}: they stay in place"
 
 
 def _without_rows(design: FlatDesign) -> str:

@@ -33,7 +33,7 @@ class Rows:
         if not all(len(getattr(self, field.name)) == len(self.x) for field in dataclasses.fields(self)):
             raise DesignError("rows: every column must have the same length")
         if len(self.x) and not (min(self.width.min(), self.height.min()) > 0):
-            raise DesignError("rows: every row must be wider and higher than 0")
+            raise DesignError("rows: every row must have a width and a height above 0")
 
     @classmethod
     def filling(cls, box: Rectangle, height: float, count: int, *, site_width: float) -> Rows:
@@ -100,7 +100,7 @@ class Blockage:
 class Region:
     """An area that nodes must stay in."""
 
-    name: str  # the region's name, or its group's if it has none of its own
+    name: str  # the region's name, or its group's if it has none
     rectangles: np.ndarray  # float64 [K, 4], µm
     nodes: np.ndarray  # int32 [G], the nodes that belong to it
     is_guide: bool = False  # whether it is only a preference (DEF GUIDE)

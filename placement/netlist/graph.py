@@ -1,7 +1,7 @@
 """The graph of a design as arrays.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that contains
-ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver to
+ports, by row and column; standard cells are omitted. A net becomes the star of its driver: one edge from the driver to
 each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
 dropped.
 

@@ -66,7 +66,7 @@ class ConstraintSettings:
 
 
 def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
-    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is left out.
+    """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is omitted.
 
     The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
     cells on nets (others are taps and fillers), fences and regions with a macro (except guides), the orientations that
@@ -283,19 +283,21 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
             found.append(dataclasses.replace(region, rectangles=rectangles, nodes=macros))
         elif len(macros):
             name = flat.netlist.names[macros[0]]
-            raise DesignError(f"region {region.name!r} is outside the core, so its macro {name!r} has no place")
+            raise DesignError(
+                f"region {region.name!r} is outside the core, so its macro {name!r} has no legal position"
+            )
     return found
 
 
 def _about_guide(flat: FlatDesign, region: Region, macros: np.ndarray) -> str:
     """Describes the treatment of a guide (DEF REGION of TYPE GUIDE), a preference that the user may make binding."""
-    said = f"region {region.name!r} is ignored: a guide is only a preference"
+    ignored = f"region {region.name!r} is ignored: a guide is only a preference"
     if not len(macros):
-        return said
+        return ignored
     some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
     more = ",…" if len(macros) > _MOST_NAMED else ""
     boxes = ";".join(",".join(f"{side:g}" for side in box) for box in region.rectangles.tolist())
-    return f"{said}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
+    return f"{ignored}; --region '{region.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
 
 
 def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:

@@ -106,7 +106,7 @@ class ChipFiles:
             (not (self.bookshelf or self.protobuf or self.def_), f"no netlist is given: {_SOURCES}"),
             (
                 self.bookshelf and (self.lef or self.def_ or self.plc or self.verilog),
-                "bookshelf has all that it needs in its own files: leave out lef, def, plc and verilog",
+                "a Bookshelf design is complete: omit lef, def, plc and verilog",
             ),
             (
                 self.protobuf and bool(self.def_) == bool(self.plc),
@@ -150,7 +150,7 @@ class ImportSettings:
 
     Attributes:
         columns, rows: size of the grid; None: chosen by the rule.
-        tracks: tracks per µm across and up, and those of them that macros block, across and up, which replace the
+        tracks: horizontal and vertical tracks per µm, and those of each that macros block, which replace the
             canvas's; empty: keep the canvas's.
         clustering: settings of the clustering of cells.
         constraints: constraints on macros, in addition to those of the files.
@@ -183,8 +183,8 @@ class ImportSettings:
         taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
         if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
             raise DesignError(
-                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
-                "macros, across and up"
+                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: horizontal, vertical, and "
+                "those of each that macros block"
             )
 
 
@@ -380,7 +380,7 @@ def _macro_places(
     macros_placed = flat.placement.placed[flat.netlist.hard].all()
     if _is_placed(flat) or (macros_placed and (not notices or not join(places=flat.placement)[2])):
         return flat.placement, ()
-    why = "nothing places them"
+    why = "cells and macros are not placed for the clustering"
     if place is not None:
         with phase("placing cells and macros, for the order in arrays"):
             try:

@@ -101,11 +101,11 @@ def find(netlist: str | os.PathLike[str]) -> Path:
     inside = [str(path / name) for name in _designs_in(path)]
     if inside:
         listed = ", ".join([*inside[:LISTED_DESIGNS], *["…"][: len(inside) > LISTED_DESIGNS]])
-        raise DesignError(f"{path}: is a folder of designs, not a design; there are {listed}")
+        raise DesignError(f"{path}: is a folder of designs, not a design; it contains {listed}")
     if path.is_dir() and not is_name:
-        raise DesignError(f"{path}: the folder holds no {' or '.join(NETLIST_NAMES)}")
+        raise DesignError(f"{path}: the folder contains no {' or '.join(NETLIST_NAMES)}")
     if not is_name:
-        raise DesignError(f"{path}: there is no such file or folder")
+        raise DesignError(f"{path}: no such file or folder")
     raise DesignError(
         f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
         f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(available()) or 'none'}; "
@@ -141,7 +141,7 @@ def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
     if folder.is_file():
         return
     if not folder.is_dir():
-        raise DesignError(f"{key}={path}: there is no such file")
+        raise DesignError(f"{key}={path}: no such file")
     found = next((folder / name for name in PLACEMENT_NAMES if (folder / name).is_file()), None)
     hint = f"did you mean {key}={found}?" if found is not None else "give a placement file"
     raise DesignError(f"{key}={path}: is a folder; {hint}")
@@ -155,7 +155,7 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
     path = Path(folder) / CLUSTERS_NAME
     arrays = read_npz(path, "clusters")
     if "cluster" not in arrays:
-        raise DesignError(f"{path}: no clusters, or a damaged file: it has no array 'cluster'")
+        raise DesignError(f"{path}: not a valid clusters file: it has no array 'cluster'")
     return arrays["cluster"].astype(np.int32)
 
 
@@ -200,7 +200,7 @@ def _move_into(made: Path, path: Path) -> None:
         made.rename(path)
         return
     new = {file.name for file in made.iterdir()}
-    # The netlist is removed first and added last; without it the folder is no design.
+    # The netlist is removed first and added last; without it the folder is not a design.
     for name in NETLIST_NAMES:
         (path / name).unlink(missing_ok=True)
     for name in sorted(new, key=lambda name: name in NETLIST_NAMES):

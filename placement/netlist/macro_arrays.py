@@ -39,7 +39,7 @@ class ArraySetting:
 
     def __post_init__(self) -> None:
         if self.columns < 0:
-            raise DesignError(f"array {self.name!r}: {self.columns} columns; must be at least 1, or 0: chosen")
+            raise DesignError(f"array {self.name!r}: {self.columns} columns; must be at least 1, or 0 (automatic)")
         if self.gap is not None and not all(0 <= side < math.inf for side in self.gap):
             raise DesignError(f"array {self.name!r}: gaps of {self.gap} µm must be at least 0")
 
@@ -99,7 +99,9 @@ def _requested(flat: FlatDesign, constraints: Constraints, setting: ArraySetting
     found = [matching(names, pattern, f"array {setting.name!r}") for pattern in setting.macros]
     nodes = list(dict.fromkeys(node for of_pattern in found for node in of_pattern))
     if len(nodes) < 2:
-        raise DesignError(f"array {setting.name!r}: {', '.join(setting.macros)} means one macro; must be two or more")
+        raise DesignError(
+            f"array {setting.name!r}: {', '.join(setting.macros)} matches one macro; must match two or more"
+        )
     nodes.sort(key=lambda node: _natural(netlist.names[node]))
     return _group(flat, constraints, setting.name, nodes, setting.columns, setting.gap)
 
@@ -156,7 +158,7 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
         for node in group.nodes.tolist():
             whose = f"{group.what}: macro {netlist.names[node]!r}"
             if node in seen:
-                raise DesignError(f"{whose} is in array {seen[node]!r}, too")
+                raise DesignError(f"{whose} is also in array {seen[node]!r}")
             seen[node] = group.name
             if flat.placement.fixed[node]:
                 raise DesignError(f"{whose} is fixed; --free-macros frees what the files fix")
@@ -171,9 +173,9 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
                 if (node in region.nodes) != (first in region.nodes):
                     raise DesignError(f"{group.what}: some of its macros are in region {region.name!r}, others are not")
         if not group.orientations:
-            raise DesignError(f"{group.what}: there is no orientation that all of its macros may have")
+            raise DesignError(f"{group.what}: its macros have no allowed orientation in common")
         if group.name in names:
-            raise DesignError(f"{group.what}: the netlist has a node of that name")
+            raise DesignError(f"{group.what}: the netlist already has a node of that name")
         names.add(group.name)
 
 

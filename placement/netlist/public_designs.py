@@ -42,7 +42,7 @@ class PublicDesign:
     """A public design."""
 
     about: str  # a one-line description
-    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is no design
+    files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is not a design
     # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
     # the files already are a design
     importing: str = ""
@@ -160,8 +160,8 @@ def public_design(name: str) -> PublicDesign:
     """The design of a name; raises DesignError with the known names if there is none."""
     if name not in PUBLIC_DESIGNS:
         near = difflib.get_close_matches(name, PUBLIC_DESIGNS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PUBLIC_DESIGNS)}"
-        raise DesignError(f"there is no public design {name!r}; {hint}")
+        hint = f"did you mean {near[0]}?" if near else f"the public designs are {', '.join(PUBLIC_DESIGNS)}"
+        raise DesignError(f"unknown public design {name!r}; {hint}")
     return PUBLIC_DESIGNS[name]
 
 
@@ -217,7 +217,7 @@ def _download(url: str, file: PublicFile, deadline: float, progress: Progress) -
         raise OSError(f"{url}: cannot be downloaded: {_reason(error)}") from None
     if (found := hashlib.sha256(data).hexdigest()) != file.sha256:
         raise DesignError(
-            f"{url}: is not the file that is expected: SHA-256 {found} of the first {len(data):,} bytes, instead of "
+            f"{url}: is not the expected file: SHA-256 {found} of the first {len(data):,} bytes, instead of "
             f"{file.sha256} of {file.size:,}; nothing was written. The file at its source has changed, or a proxy "
             "answered in its place"
         )
@@ -233,7 +233,7 @@ def _read(url: str, file: PublicFile, deadline: float, progress: Progress) -> by
             data += chunk
             progress(file, min(len(data), file.size))
             if monotonic() > deadline:
-                raise TimeoutError(f"{len(data):,} of {file.size:,} bytes have arrived in time")
+                raise TimeoutError(f"{len(data):,} of {file.size:,} bytes arrived in time")
     if len(data) < min(announced, most):
         raise ConnectionError(f"the connection was closed after {len(data):,} of {announced:,} bytes")
     return bytes(data)
@@ -243,8 +243,8 @@ def _reason(error: Exception) -> str:
     """The reason for a failed download, and its remedy."""
     elsewhere = "or name another copy of the repository with --source, such as file:///PATH/MacroPlacement"
     if isinstance(error, urllib.error.HTTPError):
-        return f"the server answers {error.code} {error.reason}; try again later, {elsewhere}"
+        return f"the server answered {error.code} {error.reason}; try again later, {elsewhere}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return f"it takes too long ({cause}); run the same command again, which keeps the files that are complete"
+        return f"the download takes too long ({cause}); run the same command again, which keeps complete files"
     return f"{cause}; check the network and the proxy (HTTPS_PROXY), {elsewhere}"

@@ -47,7 +47,7 @@ def wire_model(library: TimingLibrary, layers: Sequence[RoutingLayer]) -> WireMo
     ]
     if not found:
         raise DesignError(
-            "the Liberty files have no buffer (one input, one output, not inverting) to repeat wires with: give the "
+            "the Liberty files have no buffer (one input, one output, not inverting) for the wires: give the "
             "library of the standard cells, too"
         )
     best = min(found)

@@ -142,7 +142,9 @@ def read_timing(folder: str | os.PathLike[str]) -> TimingNetlist:
     try:
         header = json.loads(arrays["header"].tobytes())
         if header["form"] != _FORMAT_VERSION:
-            raise DesignError(f"{path}: is of form {header['form']}; this version reads form {_FORMAT_VERSION}")
+            raise DesignError(
+                f"{path}: has format version {header['form']}; this program reads version {_FORMAT_VERSION}"
+            )
         library = TimingLibrary(
             cells=tuple(header["cells"]),
             pins=tuple(header["pins"]),
@@ -162,7 +164,7 @@ def read_timing(folder: str | os.PathLike[str]) -> TimingNetlist:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, DesignError):
             raise
-        raise DesignError(f"{path}: no timing netlist, or a damaged file: {error}") from None
+        raise DesignError(f"{path}: not a valid timing netlist: {error}") from None
 
 
 def _constraints(header: dict[str, Any]) -> TimingConstraints:

@@ -91,7 +91,12 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
             no component of it, or the macros of an array do not form the array.
     """
     # Imported late, since the readers of LEF and DEF take a while.
-    from placement.netlist.formats.def_design import component_centres, missing_nodes, passed_over, placement_status
+    from placement.netlist.formats.def_design import (
+        component_centres,
+        missing_nodes,
+        placement_status,
+        unmatched_components,
+    )
     from placement.netlist.formats.def_file import PlacementStatus, read_def
 
     file = read_def(path)
@@ -100,7 +105,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
     blocks = {design.master_names[master] for master in design.master[design.netlist.hard].tolist() if master >= 0}
-    unknown, passed = passed_over(file, node_of, blocks, "design")
+    unknown, notices = unmatched_components(file, node_of, blocks, "design")
     missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that are not in the file")
     reject(path, [*unknown, *missing])
     is_macro = (node_of >= 0) & (netlist.kind[node_of] == NodeKind.HARD)
@@ -117,7 +122,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     x[to], y[to], orientation[to] = own_x[moved], own_y[moved], components.orientation[moved]
     placed[to] = status[moved] >= PlacementStatus.PLACED
     apart = Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=np.zeros_like(placed))
-    return _joined(path, design, own, apart), (*file.notices, *passed, *heaps)
+    return _joined(path, design, own, apart), (*file.notices, *notices, *heaps)
 
 
 def _macros_apart(design: FlatDesign) -> tuple[Netlist, np.ndarray]:

@@ -88,7 +88,7 @@ class Request(NamedTuple):
         observation: of B environments.
         key: a JAX random key or its data (uint32 [2]); consumed.
         energy: `Decision.energy` of the previous step, of the same environments in the same order; any float32 [B, 2]
-            at the first step. None: computed anew from the positions of the macros, which takes longer.
+            at the first step. None: recomputed from the positions of the macros, which takes longer.
     """
 
     observation: Observation
@@ -185,7 +185,7 @@ class Network:
 class Agent(Acting):
     """Draws actions with a network; an observation's `design` indexes `designs`, as in the environment pool.
 
-    `trace_count` is the number of times that `embed` or `act` was traced, that is, compiled anew.
+    `trace_count` is the number of times that `embed` or `act` was traced, that is, recompiled.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
@@ -210,7 +210,7 @@ class Agent(Acting):
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """See `Acting`; a different number of requests is compiled anew."""
+        """See `Acting`; a different number of requests is recompiled."""
         for request in requests:
             self._check(request.observation)
         packed, energies = self._act(*network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy)

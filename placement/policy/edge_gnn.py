@@ -162,7 +162,7 @@ class GridDecoder(nnx.Module):
         hidden = self._product(first, _flat(features.channels)) + shift[:, :, None]
         hidden = rounded(nnx.relu(hidden), self.dtype)
         weights = region_weights(features)
-        mixed = self._product(self._mix(self._regions(hidden, weights)), weights)
+        mixed = self._spread(self._mix(self._regions(hidden, weights)), weights)
         second = self._product(_each(self.second.kernel, hidden), hidden) + mixed + self.second_bias[...][:, None]
         logits = self._product(_each(self.logit.kernel, hidden), rounded(nnx.relu(second), self.dtype))
         logits = logits - context.prior[:, None] @ _flat(features.priors)
@@ -171,10 +171,24 @@ class GridDecoder(nnx.Module):
     def _product(self, one: jax.Array, other: jax.Array) -> jax.Array:
         return product(one, other, dtype=self.dtype)
 
-    def _regions(self, hidden: jax.Array, weights: jax.Array) -> jax.Array:
-        """Returns the means over regions, float32 [B, W, Q²]."""
-        share = jnp.maximum(weights.sum(axis=2), 1e-6)
-        return self._product(hidden, weights.swapaxes(1, 2)) / share[:, None]
+    def _regions(self, hidden: jax.Array, weights: RegionWeights) -> jax.Array:
+        """Returns the means over regions, float32 [B, W, Q²], of values at cells, [B, W, R · C]."""
+        samples, width = hidden.shape[:2]
+        cells = hidden.reshape(samples, -1, weights.across.shape[2])
+        across = self._combined(cells, weights.across.swapaxes(1, 2)).reshape(samples, width, -1)
+        return self._combined(across, weights.up.swapaxes(1, 2)) / weights.total[:, None]
+
+    def _spread(self, regions: jax.Array, weights: RegionWeights) -> jax.Array:
+        """Interpolates values of regions, [B, W, Q²], at cells, float32 [B, W, R · C]."""
+        samples, width = regions.shape[:2]
+        up = self._combined(regions, weights.up).reshape(samples, -1, REGIONS)
+        return self._combined(up, weights.across).reshape(samples, width, -1)
+
+    def _combined(self, values: jax.Array, weights: jax.Array) -> jax.Array:
+        """Product of [B, X, Y] with [B or 1, Y, Z]; for one design a single matrix product, the fastest on a CPU."""
+        if len(weights) > 1:
+            return self._product(values, weights)
+        return self._product(values.reshape(-1, values.shape[2]), weights[0]).reshape(*values.shape[:2], -1)
 
     def _mix(self, regions: jax.Array) -> jax.Array:
         """Mixes the means between regions, then between channels; float32 [B, W, Q²] before and after."""
@@ -192,15 +206,27 @@ def _each(kernel: nnx.Param[jax.Array], samples: jax.Array) -> jax.Array:
     return jnp.broadcast_to(kernel[...].T, (len(samples), *kernel.shape[::-1]))
 
 
-def region_weights(features: GridFeatures) -> jax.Array:
-    """Each cell's weights in the four nearest regions (bilinear), float32 [B or 1, Q², R · C]; 0 off the grid."""
-    rows, columns = features.valid.shape[1:]
+class RegionWeights(NamedTuple):
+    """Each cell's weights in the four nearest regions (bilinear), as a product over the axes; 0 off the grid.
+
+    Attributes:
+        up: float32 [B or 1, Q², R · Q], from regions to pairs of a grid row and a column of regions.
+        across: float32 [B or 1, Q, C], from columns of regions to grid columns.
+        total: float32 [B or 1, Q²], the sum of each region's weights.
+    """
+
+    up: jax.Array
+    across: jax.Array
+    total: jax.Array
+
+
+def region_weights(features: GridFeatures) -> RegionWeights:
+    """Returns the weights for each sample, or once for all of them if there is one design."""
     up = _nearest_regions(features.row, features.valid[:, :, 0])
     across = _nearest_regions(features.column, features.valid[:, 0, :])
-    # These are products because XLA's own broadcasts would recompute the weights for every cell.
-    up = up @ jnp.repeat(jnp.eye(rows), columns, axis=1)
-    across = across @ jnp.tile(jnp.eye(columns), (1, rows))
-    return (up[:, :, None] * across[:, None]).reshape(len(up), REGIONS**2, -1)
+    total = (up.sum(axis=2)[:, :, None] * across.sum(axis=2)[:, None]).reshape(-1, REGIONS**2)
+    pairs = jnp.einsum("bjr,ik->bjirk", up, jnp.eye(REGIONS)).reshape(len(up), REGIONS**2, -1)
+    return RegionWeights(pairs, across, jnp.maximum(total, 1e-6))
 
 
 def _nearest_regions(positions: jax.Array, valid: jax.Array) -> jax.Array:

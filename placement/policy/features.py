@@ -168,19 +168,10 @@ def episode_energies(inputs: GraphInputs, observation: Observation, lengths: jax
     The observation has axes [B, T] before those of a single step. `lengths`, int32 [B], are the numbers of actions
     taken; energies past them are meaningless.
     """
-    terms = energy_terms(inputs, observation, lengths)
-    return jnp.cumsum(terms, axis=1) - terms
-
-
-def energy_terms(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """Returns the terms of each macro of whole episodes in `spring_energy`, float32 [B, T, 2].
-
-    The arguments are those of `episode_energies`. A term is meaningless if no step of the episode sees its macro
-    placed.
-    """
     last = jnp.maximum(jnp.asarray(lengths) - 1, 0)[:, None]
     ends = [jnp.take_along_axis(jnp.asarray(array), last[:, :, None], axis=1)[:, 0] for array in observation[-2:]]
-    return _energy_terms(inputs, jnp.asarray(observation.design)[:, 0], jnp.stack(ends, axis=2))
+    terms = _energy_terms(inputs, jnp.asarray(observation.design)[:, 0], jnp.stack(ends, axis=2))
+    return jnp.cumsum(terms, axis=1) - terms
 
 
 def _positions(observation: Observation) -> jax.Array:

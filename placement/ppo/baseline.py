@@ -28,7 +28,7 @@ from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
-from placement.policy.features import AT_CELL, GLOBALS, cell_features, energy_terms, situation
+from placement.policy.features import AT_CELL, GLOBALS, cell_features, situation
 from placement.policy.inputs import GraphInputs
 
 RECENT = 8
@@ -48,7 +48,7 @@ _RIDGE = 300.0
 _LIMIT = 2.0
 """Maximum difference of predictions from the mean, in deviations, because early weights may be extreme."""
 _LEAST_DEVIATION = 1e-4
-"""Deviation up to which features are left out: float32 sums vary this much by rounding alone."""
+"""Deviation up to which features are omitted: float32 sums vary this much by rounding alone."""
 _PRIOR_EPISODES = 4.0
 """Weight of the running mean of a design's rewards, in episodes, compared with the iteration's own."""
 
@@ -172,7 +172,8 @@ def history_features(
     """
     episodes, steps = actions.shape
     by_episode = jax.tree.map(lambda array: array.reshape(episodes, steps, *array.shape[1:]), observation)
-    terms = energy_terms(inputs, by_episode, lengths)
+    energy = energy.reshape(episodes, steps, 2)
+    terms = jnp.diff(energy, axis=1, append=energy[:, -1:])  # no step has seen the last macro placed
     inside = jnp.arange(steps)[None] < lengths[:, None]
 
     def one(
@@ -184,7 +185,7 @@ def history_features(
         there = there.at[:, -1].multiply(share * len(share))
         return jnp.concatenate([there, added, _waves(seen, length)], axis=1), state
 
-    given = (by_episode, energy.reshape(episodes, steps, 2), actions, terms, lengths)
+    given = (by_episode, energy, actions, terms, lengths)
     placed, state = jax.lax.map(one, given, batch_size=_episodes_at_once())
     placed = placed * inside[:, :, None]
     before = jnp.cumsum(placed, axis=1) - placed

@@ -224,7 +224,7 @@ class Learner:
 
     Attributes:
         state: a pytree; may be replaced by one of the same structure (NumPy or JAX arrays) to resume.
-        trace_count: number of times that the gradient step was traced, that is, compiled anew.
+        trace_count: number of times that the gradient step was traced, that is, recompiled.
     """
 
     state: LearnerState
@@ -303,7 +303,7 @@ class Learner:
 
         Args:
             episodes: this host's, at least one; any number, the same on every host. A different number than before may
-                be compiled anew.
+                be recompiled.
 
         Raises:
             ValueError: there is no episode, or one has an unknown design or a wrong number of steps.
@@ -347,7 +347,7 @@ class Learner:
             raise ValueError("update: at least one episode is needed")
         for episode in episodes:
             if not 0 <= int(episode.design) < len(self._designs):
-                raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
+                raise ValueError(f"episode of design {int(episode.design)}: must be in [0, {len(self._designs)})")
             if episode.actions.shape != (self._steps,):
                 raise ValueError(
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"
@@ -438,7 +438,7 @@ class Learner:
         """Adds the present policy's ratios for the samples in `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
         for minibatch in self._minibatches(stale, len(batch.length), whole=True):
-            data = self._proximal(trained.params, inputs, data, minibatch)
+            data = data._replace(samples=self._proximal(trained.params, inputs, data, minibatch))
         return data
 
     def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:

@@ -74,7 +74,7 @@ def initial_statistics(designs: int) -> RewardStatistics:
 
 
 def updated_statistics(statistics: RewardStatistics, batch: Episode) -> RewardStatistics:
-    """Adds one iteration's episodes to the statistics. Dead ends are excluded because their penalty is no cost.
+    """Adds one iteration's episodes to the statistics. Dead ends are excluded because their penalty is not a cost.
 
     The deviation is that within an iteration: it excludes the rise of the rewards from iteration to iteration as the
     policy improves. A single episode contributes its distance from the mean so far.
@@ -425,8 +425,8 @@ def minibatch_gradient(
 
 def with_proximal(
     network: Network, params: Params, inputs: GraphInputs, data: IterationData, minibatch: Minibatch
-) -> IterationData:
-    """Returns the data with the log-probabilities of `params`, and the truncated ratios, for the minibatch's samples.
+) -> Samples:
+    """Returns `data.samples` with the log-probabilities of `params`, and the truncated ratios, of the minibatch.
 
     PPO's clip keeps the new policy near the one at the start of the iteration, the proximal policy. If an older one,
     the behaviour policy, drew the episodes, the two are distinguished (Hilton et al. 2022, "Batch size-invariance for
@@ -451,8 +451,7 @@ def with_proximal(
     proximal = jax.lax.map(chunk, minibatch)
     ratio = jnp.exp(jnp.minimum(proximal - samples.log_probabilities[minibatch.indices], 0.0))
     to = jnp.where(minibatch.weights > 0, minibatch.indices, len(samples.actions))  # padding is dropped
-    changed = samples._replace(
+    return samples._replace(
         log_probabilities=samples.log_probabilities.at[to].set(proximal, mode="drop"),
         off_policy=samples.off_policy.at[to].set(ratio, mode="drop"),
     )
-    return data._replace(samples=changed)

@@ -101,7 +101,7 @@ class Delivery:
                 if self._available() < count:
                     raise ReplayTimeout(
                         f"{_me()} waited {timeout:g} s for {count} episodes from {self._name} and {self._available()} "
-                        f"came: the actors are too slow or have stopped{self._explain()}"
+                        f"arrived: the actors are too slow or have stopped{self._explain()}"
                     )
                 taken = self._take(count)
                 self.changed.notify_all()

@@ -46,7 +46,7 @@ class ReplayShard:
         capacity: maximum number of stored episodes; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
         port: TCP port; 0 = any free one.
-        bind: address by which others reach it; with one that is no loopback address it listens on all interfaces.
+        bind: address by which others reach it; with one that is not a loopback address, it listens on all interfaces.
         checkpoint_folder: the folder of its checkpoints; None = nothing is saved. A damaged checkpoint is moved aside,
             with a warning.
         token: the run's token, which all clients must prove; None = clients need not prove anything.
@@ -115,7 +115,7 @@ class ReplayShard:
         return self.statistics().size
 
     def checkpoint(self) -> Path:
-        """Saves the stored episodes, completely or not at all; writers and readers wait meanwhile. Only the newest is
+        """Saves the stored episodes, completely or not at all; writers and readers wait until then. Only the newest is
         kept.
 
         Returns:
@@ -127,7 +127,7 @@ class ReplayShard:
             RuntimeError: it could not be saved.
         """
         if (saved := self._saved) is None:
-            raise ValueError(f"replay shard {self._number} has no checkpoint folder: give it one when it is made")
+            raise ValueError(f"replay shard {self._number} has no checkpoint folder: give it one when it is created")
         try:
             added = within(CHECKPOINT_SECONDS, functools.partial(self._save, saved), name="shard checkpoint")
         except TimeoutError:

@@ -74,8 +74,8 @@ def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> 
         found = {name: (tuple(spec.shape), spec.dtype.as_numpy_dtype) for name, spec in info.signature.items()}
     if found != {name: (array.shape, array.dtype.type) for name, array in schema.fields()}:
         raise ShardMismatch(
-            f"replay shard {shard} ({address}) does not hold episodes of {len(schema.like.actions)} steps: it belongs "
-            "to another run; stop it, or give this run shards of its own"
+            f"replay shard {shard} ({address}) does not contain episodes of {len(schema.like.actions)} steps: it "
+            "belongs to another run; stop it, or give this run separate shards"
         )
 
 
@@ -123,7 +123,7 @@ class ItemReader:
         dial: see `Dial`.
 
     Raises:
-        ItemsEnded: the server ended meanwhile.
+        ItemsEnded: the server has ended.
     """
 
     def __init__(self, address: str, schema: Schema, *, dial: Dial = direct) -> None:

@@ -111,14 +111,14 @@ def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
 
 
 def draw_ports(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Draws ports as small squares at their positions; those beyond the axes' limits are left out."""
+    """Draws ports as small squares at their positions; those beyond the axes' limits are omitted."""
     size = 2.6 if len(x) > 100 else 4.5
     look: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": size, "markeredgewidth": 0}
     axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5)
 
 
 def macro_keys(kinds: Iterable[tuple[int, Look, str]]) -> list[Artist]:
-    """Legend entries for kinds of macros: their number, look and name; absent kinds are left out."""
+    """Legend entries for kinds of macros: their number, look and name; absent kinds are omitted."""
     return [
         Patch(facecolor=look.face, edgecolor=look.edge, alpha=look.alpha, label=f"{name} ({count:,})", linewidth=0.8)
         for count, look, name in kinds

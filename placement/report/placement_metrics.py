@@ -45,7 +45,7 @@ _RULES = {
     "orientations": ("orientation_violations", "hard macros in an orientation that is not allowed"),
     "grid": ("grid_violations", "hard macros off the snapping grid"),
     "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
-    "channels": ("channel_violations", "gaps beside hard macros narrower than a channel"),
+    "channels": ("channel_violations", "gaps next to hard macros narrower than a channel"),
 }
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # keys in the JSON object of a design with constraints
 # Field of `Tidiness` → its denominator.
@@ -195,7 +195,7 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row(
         "utilization",
         f"{share[netlist.kind != NodeKind.PORT].sum():.1%}",
-        f"of the canvas, soft macros as large as drawn; hard macros {share[netlist.hard].sum():.1%}",
+        f"of the canvas, soft macros at their drawn size; hard macros {share[netlist.hard].sum():.1%}",
     )
     return table
 
@@ -270,7 +270,7 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
     """Writes the hard macros as a CSV file, one per row, for scripts of other tools; returns the path.
 
     x and y are the centre, left and bottom the lower left corner, width and height those of the oriented macro, all in
-    µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are left out.
+    µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are omitted.
     """
     netlist = design.netlist
     rows: list[Sequence[object]] = [("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")]

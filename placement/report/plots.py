@@ -137,7 +137,7 @@ def placement_legend(figure: Figure, design: Design, placement: Placement, *, ma
 
 
 def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str = "") -> Figure:
-    """Draws the row area beside the hard macros, with slivers in a colour of their own; `title` as in `plot_placement`.
+    """Draws the row area beside the hard macros, with slivers in a separate colour; `title` as in `plot_placement`.
 
     The largest pieces have individual colours.
     """

@@ -46,7 +46,7 @@ def read_metrics(path: str | os.PathLike[str]) -> Columns:
     """
     columns = _read_columns(path, ("iteration", "episodes", "cost_mean", "cost_best"))
     if not len(columns["episodes"]):
-        raise DesignError(f"{path}: holds no iteration yet")
+        raise DesignError(f"{path}: contains no iteration yet")
     return columns
 
 

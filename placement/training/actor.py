@@ -160,7 +160,7 @@ class Actor:
                 raise
 
     def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
-        """Plays B whole episodes with `snapshot`; returns none if `stopped()` became true meanwhile."""
+        """Plays B whole episodes with `snapshot`; returns none if `stopped()` became true."""
         inference, first, version = self._context.inference, self._count, snapshot.version
         network = inference.network(snapshot)
 

@@ -111,7 +111,7 @@ class Checkpoints:
             try:
                 return self._restore(like, newest)
             except CheckpointDamaged as error:
-                _log.warning("%s; trying the one before", error)
+                _log.warning("%s; trying the previous checkpoint", error)
                 newest = older.pop()
         return self._restore(like, newest)
 
@@ -155,7 +155,7 @@ class Checkpoints:
             raise CheckpointDamaged(f"{self._folder}/{step}: its record is incomplete")
         if content["format"] != FORMAT:
             raise CheckpointMismatch(
-                f"{self._folder}/{step}: has format version {content['format']}, this program reads {FORMAT}: finish "
+                f"{self._folder}/{step}: has format version {content['format']}; this program reads {FORMAT}: finish "
                 "the run with the version that started it, or give another run_dir"
             )
         return content
@@ -195,7 +195,7 @@ class Checkpoints:
         if differences:
             more = f" and {len(differences) - 3} more differences" if len(differences) > 3 else ""
             raise CheckpointMismatch(
-                f"{self._folder}/{step}: is of another network, design or version of macro-placement: "
+                f"{self._folder}/{step}: belongs to another network, design or version of macro-placement: "
                 f"{'; '.join(differences[:3])}{more}"
             )
 

@@ -72,7 +72,7 @@ def read_episodes(folder: FilePath) -> EpisodeDataset:
     try:
         about = json.loads((root / ABOUT_NAME).read_text(encoding="utf-8"))
         if about["version"] != VERSION:
-            raise DesignError(f"{root / ABOUT_NAME}: version {about['version']}, this program reads {VERSION}")
+            raise DesignError(f"{root / ABOUT_NAME}: version {about['version']}; this program reads {VERSION}")
         env = build(EnvConfig, about["env"])
         arrays = read_npz(root / EPISODES_NAME, "episodes")
         episodes = Episode(*(arrays[name] for name in Episode._fields))

@@ -63,7 +63,7 @@ class InputPipeline:
         concurrent.futures.wait([self._next], timeout)
         if not self._next.done():
             raise ReplayTimeout(
-                f"the learner waited {timeout:g} s for {self._count} episodes and {self._read} came: the actors "
+                f"the learner waited {timeout:g} s for {self._count} episodes and {self._read} arrived: the actors "
                 "are too slow or have stopped"
             )
         episodes, prepared = self._next.result()

@@ -41,7 +41,7 @@ EXTRAS = {"s3": "s3fs", "gs": "gcsfs"}
 MANIFEST_NAME = ".manifest.json"
 FORMAT = 1  # format version of the manifest
 READERS = 8
-TRIES = 3  # number of attempts to read a state that is replaced meanwhile
+TRIES = 3  # number of attempts to read a state that is replaced during the read
 LEFT_OUT = ("shards",)
 """Folders that are not kept in object storage, because they are large and useless to another start."""
 _CHECKPOINT = re.compile(rf"{CHECKPOINTS_NAME}/(\d+)/.+")
@@ -90,7 +90,7 @@ class ObjectStore:
         try:
             self._call(name, self._files._pipe_file, data, **options)
         except FileNotFoundError:
-            raise StorageError(f"{self.address}/{name} cannot be written: there is no such bucket") from None
+            raise StorageError(f"{self.address}/{name} cannot be written: no such bucket") from None
 
     def create(self, name: str, data: bytes) -> bool:
         """Writes an object unless there is one; returns whether it did. Raises StorageError."""
@@ -124,7 +124,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer in {CALL_SECONDS:.0f} s"
     if type(error).__name__ in ("NoCredentialsError", "DefaultCredentialsError"):
-        return "no credentials were found where the provider's own tools look for them (its page says where)"
+        return "no credentials were found where the provider's tools look for them (see the provider's documentation)"
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -171,7 +171,7 @@ def read_manifest(store: ObjectStore) -> Manifest | None:
 def fetch(store: ObjectStore, folder: Path) -> Manifest | None:
     """Copies the newest complete state into `folder`, which must not exist; returns None if the store contains no run.
 
-    Raises StorageError, and makes no folder, if no state can be read that stays complete meanwhile.
+    Raises StorageError, and makes no folder, if no state stays complete while it is read.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     steps: list[int] = []
@@ -208,7 +208,7 @@ class Publisher:
             entry = self._upload(name, path, before.get(name))
             if entry is not None:
                 files[name] = entry
-        # A checkpoint that training has removed meanwhile may have been read in part.
+        # A checkpoint that training removed during the read may be incomplete.
         files = {name: entry for name, entry in files.items() if (self._folder / (_checkpoint_of(name) or "")).is_dir()}
         if files == dict(before):
             return False
@@ -222,7 +222,7 @@ class Publisher:
         return True
 
     def _upload(self, name: str, path: Path, before: FileEntry | None) -> FileEntry | None:
-        """Writes a file unless the store has it; returns None if the file has been removed meanwhile."""
+        """Writes a file unless the store has it; returns None if the file has since been removed."""
         try:
             status = path.stat()
             mark = (status.st_size, status.st_mtime_ns)

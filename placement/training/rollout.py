@@ -132,9 +132,9 @@ class _Group:
         """Records a step (the first result is an observation alone); returns whether all episodes have ended."""
         if self._decision is None:
             return False
-        _note(self.played, self._running, self._step, self._decision, result)
-        self._step += 1
         ended = self._running & result[2]
+        _note(self.played, self._running, ended, self._step, self._decision, result)
+        self._step += 1
         for row in np.flatnonzero(ended & ~result[4]["dead_end"]):
             on_end(int(self.envs[row]), self.played.costs[row])
         self._running &= ~ended
@@ -162,14 +162,18 @@ def _groups(pool: EnvironmentPool, key: jax.Array, batches: int) -> list[_Group]
     return [_Group(mine, designs[mine], its) for mine, its in zip(envs, keys, strict=True)]
 
 
-def _note(played: Episode, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
-    """Writes one step of the running environments (bool [B]) into `played`."""
+def _note(
+    played: Episode, running: np.ndarray, ended: np.ndarray, step: int, decision: Decision, result: Result
+) -> None:
+    """Writes one step of the `running` environments (bool [B]) into `played`, and what the `ended` ones came to."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
-    played.length[running] = step + 1
+    if not ended.any():
+        return
     _, reward, _, _, info = result
-    played.dead_end[running], played.reward[running] = info["dead_end"][running], reward[running]
-    played.costs[running] = info["costs"][running]
+    played.length[ended] = step + 1
+    played.dead_end[ended], played.reward[ended] = info["dead_end"][ended], reward[ended]
+    played.costs[ended] = info["costs"][ended]
 
 
 def _blank(design: np.ndarray, steps: int) -> Episode:
@@ -236,8 +240,10 @@ class Evaluator:
     def finite(self, parameters: Any) -> bool:
         """Whether the network's outputs at the beginning of each design's episode are finite."""
         observation, _ = self._pools[0].reset()
-        observed = Observation(**observation)
-        decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
+        # The arguments have the types of `play`, so that nothing is compiled for this call alone.
+        observed, key = Observation(**observation), np.zeros(2, np.uint32)
+        energy = np.zeros((len(observed.step), 2), np.float32)
+        decision = self._agent.act(*self._network(parameters), observed, key, greedy=True, energy=energy)
         return bool(np.isfinite(decision.log_probabilities).all())
 
     def _network(self, parameters: Any) -> EmbeddedParameters:

@@ -192,7 +192,7 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
 
     path = run / SETTINGS_NAME
     if not path.is_file():
-        what = f"it has no {SETTINGS_NAME}" if run.is_dir() else "there is no such folder"
+        what = f"it has no {SETTINGS_NAME}" if run.is_dir() else "no such folder"
         raise ConfigError(f"{key}={str(run)!r}: must be the folder of a training run: {what}")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))

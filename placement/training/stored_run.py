@@ -111,7 +111,7 @@ def fetched(address: str, *, key: str) -> Path:
     except StorageError as error:
         raise ConfigError(f"{key}={address!r}: {error}") from None
     if found is None:
-        raise ConfigError(f"{key}={address!r}: must be the folder of a training run: there is none")
+        raise ConfigError(f"{key}={address!r}: must be the folder of a training run: none was found")
     return folder
 
 
@@ -295,7 +295,7 @@ def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -
         places = (folder.with_name(f"{folder.name}.before-{count}") for count in itertools.count(1))
         aside = next(place for place in places if not place.exists())
         folder.rename(aside)
-        note(f"{store.address}: holds a run that was resumed elsewhere; what was in {folder} is now in {aside}")
+        note(f"{store.address}: holds a run that was resumed elsewhere; the old content of {folder} is now in {aside}")
     if manifest is not None:
         manifest = fetch(store, folder)
     if manifest is None:

@@ -53,7 +53,7 @@ def policy_folder(run: str | Path, *, key: str) -> Path:
     known = ", ".join(shipped_policies())
     raise ConfigError(
         f"{key}={str(run)!r}: must be the folder of a training run, or a policy that comes with the project"
-        f" ({known}): there is no such folder"
+        f" ({known}): no such folder"
     )
 
 
@@ -105,7 +105,7 @@ def keep_policy(run: Path, folder: Path) -> int:
     """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
     alone.
 
-    Returns the parameters' iteration. Raises ConfigError if `run` is no run folder or the new `folder` is not empty,
+    Returns the parameters' iteration. Raises ConfigError if `run` is not a run folder or the new `folder` is not empty,
     and CheckpointError.
     """
     settings = read_settings(run, key="run")

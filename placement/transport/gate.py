@@ -100,7 +100,7 @@ async def prove(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toke
     challenge = await asyncio.wait_for(reader.readexactly(len(MAGIC) + RANDOM), PROOF_SECONDS)
     magic, theirs = challenge[: len(MAGIC)], challenge[len(MAGIC) :]
     if magic != MAGIC:
-        raise TokenRejected(f"no gate answers: it begins with {magic!r}, must begin with {MAGIC!r}")
+        raise TokenRejected(f"not a gate: its greeting begins with {magic!r} instead of {MAGIC!r}")
     own = secrets.token_bytes(RANDOM)
     writer.write(own + _proof(token, b"client", theirs + own))
     try:
@@ -151,7 +151,7 @@ class Gate:
         try:
             return await asyncio.start_server(self._serve, bind, port, limit=CHUNK)
         except OSError as error:
-            raise PortTaken(f"{bind} port {port} cannot be listened on: {error}") from error
+            raise PortTaken(f"cannot listen on {bind} port {port}: {error}") from error
 
     async def _stop(self) -> None:
         server, self._server = self._server, None

@@ -117,7 +117,9 @@ def start_server(
             raise PortTaken(f"port {server.port}: another server took it at the same moment; start this one again")
         restricted = is_loopback(bind) and restrict_to_loopback(server.port)
         if private and not restricted:
-            raise NotPrivate(f"port {server.port} of a Reverb server is public: to restrict it needs Linux 5.7 or root")
+            raise NotPrivate(
+                f"port {server.port} of a Reverb server is public: restricting it requires Linux 5.7 or root"
+            )
         if private and (peers := remote_peers(server.port)):  # They came between its start and its restriction.
             raise NotPrivate(f"{peers[0]} connected to a Reverb server before it was restricted to this machine")
     except BaseException:
@@ -232,7 +234,7 @@ def remote_peers(port: int) -> list[str]:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Suppresses output to standard error meanwhile; Reverb's own lines are shown only after an exception."""
+    """Suppresses output to standard error; Reverb's own lines are shown only after an exception."""
     with _redirected, tempfile.TemporaryFile() as held:
         sys.stderr.flush()
         saved = os.dup(2)

@@ -40,7 +40,7 @@ def checked_space(path: Path, size: int | None = None) -> Iterator[None]:
         reason = _reason(error)
         if reason is None or isinstance(error, DiskFull):
             raise
-        takes = "" if size is None else f"it takes {_megabytes(size)}, "
+        takes = "" if size is None else f"{_megabytes(size)} are needed, "
         missing = f" ({_megabytes(size - free)} are missing)" if size is not None and size > free else ""
         raise DiskFull(
             f"{path} cannot be written: {reason}: {takes}{_megabytes(free)} were free{missing}. Once there is space, "

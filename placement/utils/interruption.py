@@ -60,7 +60,7 @@ class Interruption:
         """A block that may be left half done; a request raises Interrupted in it, at the next Python instruction.
 
         Signal handlers that a library installs in the block are replaced at its end. If one of them has ended the
-        program meanwhile, as Ray's does, that counts as the request.
+        program in the meantime, as Ray's does, that counts as the request.
         """
         self._breakable = True
         try:

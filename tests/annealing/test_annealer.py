@@ -55,13 +55,13 @@ def test_every_kind_moves_what_it_should_and_keeps_it_legal(design, start, move,
     assert soft == (move.startswith("soft_") or move == "hard_trade")
     assert not changed[design.netlist.ports].any()
     swaps = (moved.orientation >= 4) != (start.orientation >= 4)
-    assert not swaps.any(), "no macro is turned by 90° unless asked for"
+    assert not swaps.any(), "no macro is rotated by 90° by default"
     for node in design.netlist.soft:
         assert 0 <= moved.x[node] <= design.canvas.width
         assert 0 <= moved.y[node] <= design.canvas.height
 
 
-def test_rotation_is_tried_only_when_asked_for(design, start):
+def test_rotation_is_tried_only_on_request(design, start):
     annealer = Annealer(design, start, config=AnnealConfig(rotate=True), seed=3)
     annealer.set_mix({"hard_mirror": 1.0})
     annealer.run(4_000, 10.0)
@@ -138,9 +138,9 @@ def test_spacing_is_kept(design):
     assert annealer.tallies["hard_shift"].accepted > 0
 
 
-def test_an_illegal_start_is_refused(design, start):
+def test_an_illegal_start_is_rejected(design, start):
     first, second = design.netlist.hard[:2]
     x, y = start.x.copy(), start.y.copy()
     x[first], y[first] = x[second], y[second]
-    with pytest.raises(DesignError, match="overlaps another or lies beyond the canvas"):
+    with pytest.raises(DesignError, match="overlaps another one, extends beyond the canvas"):
         Annealer(design, dataclasses.replace(start, x=x, y=y), config=AnnealConfig())

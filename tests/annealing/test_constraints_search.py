@@ -189,14 +189,14 @@ def test_flips_keep_to_allowed_orientations(design: Design) -> None:
     assert np.array_equal(kept[held], free.initial.orientation[held])
 
 
-def test_a_start_that_breaks_a_constraint_is_refused(design: Design) -> None:
-    with pytest.raises(DesignError, match="breaks a constraint; legalise the placement first"):
+def test_a_start_that_breaks_a_constraint_is_rejected(design: Design) -> None:
+    with pytest.raises(DesignError, match="violates a constraint; legalise the placement first"):
         Annealer(design, design.initial, config=AnnealConfig())
 
 
-def test_constraints_that_cannot_be_met_are_refused_before_the_search(design: Design) -> None:
+def test_constraints_that_cannot_be_met_are_rejected_before_the_search(design: Design) -> None:
     tiny = Region("tiny", np.array([[0.0, 0, 1, 1]]), design.netlist.hard[:1])
-    with pytest.raises(DesignError, match=r"region 'tiny' has room for .* macro '.*' need"):
+    with pytest.raises(DesignError, match=r"region 'tiny' has space for .* macro '.*' need"):
         search(constrained(design, regions=(tiny,)), config=AnnealConfig(), moves=1000)
 
 
@@ -208,7 +208,9 @@ def test_options_of_the_search_join_those_of_the_design(design: Design) -> None:
     assert oracle.is_legal(design, legal, spacing=spacing)
     also = dataclasses.replace(design.constraints, blockages=np.array([[*blockage]]), grid=SnapGrid(0.4, 0.4, 0.05, 0))
     assert oracle.is_legal(dataclasses.replace(design, constraints=also), legal, spacing=spacing)
-    with pytest.raises(DesignError, match=r"grid=0\.3: must be a whole number of the design's pitches of 0\.2 µm in x"):
+    with pytest.raises(
+        DesignError, match=r"grid=0\.3: must be an integer multiple of the design's pitch of 0\.2 µm in x"
+    ):
         joined_grid(design, 0.3)
     assert joined_grid(design, 0.0) == design.constraints.grid
 

@@ -109,7 +109,7 @@ def test_corners_come_onto_the_manufacturing_grid(design, grid):
         assert np.abs(corner / grid - np.round(corner / grid)).max() < 1e-6
 
 
-def test_no_room_and_wrong_arguments_are_told(design):
+def test_no_space_and_wrong_arguments_are_reported(design):
     with pytest.raises(NoLegalPlacement, match="there is no legal placement with spacing 1000 µm"):
         legalise(design, design.initial, spacing=1000.0)
     with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
@@ -120,7 +120,7 @@ def test_spacing_is_rounded_up_to_each_axis_own_pitch(design):
     grid, nodes = SnapGrid(0.2, 1.5), np.array([0])
     boxes = boxes_of(design, design.initial, spacing=1.5, blockages=(), grid=grid)
     across, up = boxes.needed(nodes, nodes + 1)
-    assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch on both: 1.5, no multiple of 0.2
+    assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch; 1.5 is not a multiple of 0.2
     spaced = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, grid=grid))
     assert fits(spaced, legalise(spaced, design.initial, spacing=1.5), spacing=1.5)
 
@@ -158,7 +158,7 @@ def test_a_canvas_that_is_nearly_full_is_filled_again(macros: int, sigma: float,
 
 
 @pytest.mark.slow
-def test_a_search_for_an_order_that_finds_no_room_is_made_again(monkeypatch) -> None:
+def test_a_search_for_an_order_that_fails_is_repeated(monkeypatch) -> None:
     design = dense_design(28, macros=133)
     begin = strewn(design, 100.0, seed=28)
     assert fits(design, legalise(design, begin))
@@ -183,7 +183,7 @@ def test_fixed_macros_and_halos_are_kept_to_where_it_is_nearly_full(seed: int) -
     assert legal.x[standing].tolist() == design.initial.x[standing].tolist()
 
 
-def test_a_start_is_made_legal_without_improving_it(monkeypatch):
+def test_a_start_is_legalised_without_improving_it(monkeypatch):
     design = load("clustered40")
     assert not fits(design, design.initial, spacing=4.0)
 

@@ -33,7 +33,7 @@ def _slow(start: np.ndarray, low: np.ndarray, high: np.ndarray, at: np.ndarray, 
 def test_no_place_is_nearer(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(0, 14 if seed < 50 else 60))
-    # Whole numbers: boxes touch each other and the limits exactly.
+    # With integers, boxes touch each other and the limits exactly.
     at = generator.integers(0, 100, (2, count)).astype(np.float64)
     reach = generator.integers(1, 60 if seed % 2 else 25 if seed < 50 else 9, (2, count)).astype(np.float64)
     start = generator.integers(-20, 120, 2).astype(np.float64)
@@ -54,7 +54,7 @@ def test_a_box_as_large_as_the_room_and_one_larger() -> None:
     found = _native.nearest_legal_position(*limits, *np.array([[0.0], [0.0], [100.0], [100.0]]))
     assert found is not None and sorted(np.abs(np.array(found) - 50.0)) == [0.0, 50.0]
     assert _native.nearest_legal_position(*limits, *np.array([[-1.0], [-1.0], [101.0], [101.0]])) is None
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         _native.nearest_legal_position(
             (0.0, 0.0), (0.0, 0.0), (1.0, 1.0), np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(2)
         )

@@ -40,7 +40,7 @@ def test_each_number_of_rows_has_its_widest_pitch(upright: bool) -> None:
     stretches = packer.stretches()
     assert len(stretches) > 1 and stretches == sorted(stretches) and stretches[0] >= 1
     found = [packer.pack(stretch, spring_equilibrium(design)) for stretch in stretches]
-    packed = [placement for placement in found if placement is not None]  # another order may need one row more
+    packed = [placement for placement in found if placement is not None]  # another order may need one more row
     assert len(packed) > len(stretches) / 2
     for placement in packed:
         assert not legality(design, placement).overlaps and not legality(design, placement).outside

@@ -20,6 +20,7 @@ from placement.annealing.rows import RowPacker, spring_equilibrium
 from placement.annealing.search import BEST_NAME, HISTORY_NAME, STATE_NAME, Watch, search
 from placement.annealing.starts import (
     LEAST_MOVES,
+    MOST_ELECTROSTATIC,
     MOST_OF_BUDGET,
     MOVES_PER_SECOND,
     SECONDS_PER_PIN,
@@ -78,12 +79,12 @@ def test_cost_falls_well_below_the_starts(design, starts):
 
 
 @pytest.mark.parametrize(
-    ("threads", "after", "schedule"),  # after so many rounds: while the starts are compared, and later
+    ("threads", "after", "schedule"),  # number of rounds: while the starts are compared, and later
     [(1, 2, "geometric"), (2, 2, "adaptive"), (1, 12, "adaptive"), (2, 12, "geometric")],
 )
 def test_a_stopped_search_resumes_to_the_same_end(design, tmp_path, monkeypatch, threads, after, schedule):
     monkeypatch.setattr(search_module, "HALVING_SHARE", 0.5)
-    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # made sooner than packed ones
+    config = AnnealConfig(schedule=schedule, starts=("initial", "electrostatic"))  # faster to compute than packed ones
     arguments = {"config": config, "moves": 16_000, "threads": threads, "seed": 5, "round_moves": 500}
     whole = search(design, **arguments)
     rounds = []
@@ -127,7 +128,7 @@ def test_only_a_whole_state_of_the_same_search_is_resumed(design, tmp_path):
     assert moves(tmp_path / "other", seed=2) == fresh
 
 
-def test_a_given_start_is_never_made_worse(design, starts):
+def test_a_given_start_never_gets_worse(design, starts):
     start = starts[0]
     result = search(design, [start], moves=2_000, round_moves=1_000)
     assert result.start == start.name
@@ -164,6 +165,20 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
         costs = [compute_costs(design, one, weights=weights).total for one in (start.placement, placed_anew)]
         assert costs[0] <= costs[1]
         assert costs[0] < 0.9 * compute_costs(design, scattered.placement, weights=weights).total
+
+
+def test_room_around_the_macros_makes_the_electrostatic_start_cheaper(design, monkeypatch):
+    def cost() -> float:
+        (start,) = make_starts(design, AnnealConfig(starts=("electrostatic",)), 0, electrostatic=1)
+        assert legality(design, start.placement) == (0, 0)
+        return compute_costs(design, start.placement).total
+
+    with_room = cost()
+    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, spacing, **options: spacing)
+    without = cost()
+    assert with_room < 0.85 * without
+    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, **options: 1000.0)
+    assert cost() == without  # there is no room for that
 
 
 def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(design, monkeypatch):
@@ -225,12 +240,12 @@ def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
         assert legality(coarse, start.placement) == (0, 0)
 
 
-def test_what_no_start_can_mend_is_told(design):
+def test_a_design_without_any_legal_start_is_reported(design):
     placed, fixed = design.initial.placed.copy(), design.initial.fixed.copy()
     macro = design.placing_order[0]
     placed[macro], fixed[macro] = False, True
     lost = dataclasses.replace(design, initial=dataclasses.replace(design.initial, placed=placed, fixed=fixed))
-    with pytest.raises(DesignError, match="never moves, and the initial placement gives it no position"):
+    with pytest.raises(DesignError, match="is fixed but has no position in the initial placement"):
         grid_starts("greedy", lost, QUICK, 0)
 
 
@@ -251,6 +266,18 @@ def test_schedules_fall_to_the_final_temperature(schedule):
 
 
 @pytest.mark.parametrize(
+    ("names", "given", "share"),
+    [(["electrostatic"], 0, 0.2), (["packed", "electrostatic"], 0, 1.0), (["a", "b"], 2, 0.2)],
+)
+def test_one_electrostatic_start_is_refined_as_a_given_placement_is(names, given, share):
+    """The first temperature is 0.4 times the cost of the cheapest start per macro: toy6 has six."""
+    about = {"weights": DEFAULT_WEIGHTS, "starts": given, "moves": 10}
+    run = search_module._Run(load("toy6"), AnnealConfig(), about, Watch())
+    run.begin(names, [SimpleNamespace(best_cost=cost) for cost in (3.0, 4.0)[: len(names)]], 0.0)
+    assert run._next_temperature(0.0) == pytest.approx(share * 0.4 * 3.0 / 6)
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"initial_temperature": 0.0}, "anneal.initial_temperature=0.0: must be above 0"),
@@ -262,7 +289,7 @@ def test_schedules_fall_to_the_final_temperature(schedule):
         ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
     ],
 )
-def test_wrong_settings_are_refused(settings, message):
+def test_wrong_settings_are_rejected(settings, message):
     with pytest.raises(ConfigError, match=message):
         AnnealConfig(**settings)
 
@@ -282,7 +309,7 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     assert kind in result.start
 
 
-def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts):
+def test_a_policys_samples_are_legalised_before_they_are_refined(design, starts):
     sample = starts[0]
     macro = design.placing_order[0]
     x, y = sample.placement.x[macro], sample.placement.y[macro]
@@ -298,14 +325,14 @@ def test_a_policys_samples_are_made_legal_before_they_are_refined(design, starts
 
 def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design):
     few = LEAST_MOVES * 290  # 40 hard and 250 soft macros
-    several = int(MOST_OF_BUDGET * few / MOVES_PER_SECOND / (SECONDS_PER_PIN * len(design.netlist.net_pins)))
-    assert several > 1
-    for weights, moves, methods, count in (
-        (DEFAULT_WEIGHTS, few - 1, ("electrostatic",), 1),
-        (DEFAULT_WEIGHTS, few, ("packed", "electrostatic"), several),
-        (PROXY_WEIGHTS, few - 1, ("packed", "electrostatic"), several),
+    for weights, seconds, moves, methods, count in (
+        (DEFAULT_WEIGHTS, None, few - 1, ("electrostatic",), 1),
+        (DEFAULT_WEIGHTS, None, few, ("packed", "electrostatic"), MOST_ELECTROSTATIC),
+        (DEFAULT_WEIGHTS, 1e-3, None, ("electrostatic",), 1),  # rows take as long
+        (PROXY_WEIGHTS, None, few - 1, ("packed", "electrostatic"), MOST_ELECTROSTATIC),
+        (PROXY_WEIGHTS, 1e-3, None, ("packed",), 1),
     ):
-        found, number = affordable(design, AnnealConfig(), weights, None, moves)
+        found, number = affordable(design, AnnealConfig(), weights, seconds, moves)
         assert (found.starts, number) == (methods, count)
     given = AnnealConfig(starts=("packed",))
     assert affordable(design, given, DEFAULT_WEIGHTS, None, 1)[0] == given
@@ -317,7 +344,7 @@ def test_seconds_and_moves_are_above_0(design):
             search(design, **budget)
 
 
-def test_starts_of_another_kind_are_made_where_the_wanted_ones_find_no_room():
+def test_other_starts_are_used_where_the_requested_ones_do_not_fit():
     nodes = [
         Node("tall", NodeKind.HARD, 5.0, 35.0, 10.0, 70.0),
         Node("wide", NodeKind.HARD, 45.0, 5.0, 50.0, 10.0),

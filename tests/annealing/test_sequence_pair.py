@@ -40,8 +40,8 @@ def test_a_square_is_filled_to_the_brim_and_no_further() -> None:
     assert _packed(np.full((2, 5), 50.0), 100.0, 3) is None
 
 
-def test_wrong_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
+def test_wrong_lengths_are_rejected() -> None:
+    with pytest.raises(ValueError, match="the same length"):
         _native.pack_boxes([0.0], [1.0, 2.0], [0.0], [1.0], np.zeros(1), np.zeros(1), [0.0], [0.0], 10, 0)
-    with pytest.raises(ValueError, match="every two boxes"):
+    with pytest.raises(ValueError, match="one value per pair of boxes"):
         _native.pack_boxes([0.0], [1.0], [0.0], [1.0], np.zeros(2), np.zeros(1), [0.0], [0.0], 10, 0)

@@ -21,7 +21,8 @@ def design():
 
 @pytest.fixture(scope="module")
 def found(design):
-    return placement.search(design, moves=30_000, seed=1, round_moves=1000).placement
+    packed = AnnealConfig(starts=("packed",))
+    return placement.search(design, config=packed, moves=30_000, seed=1, round_moves=1000).placement
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02])

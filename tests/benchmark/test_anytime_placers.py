@@ -73,5 +73,5 @@ def test_annealing_samples_gets_the_time_that_is_left(clock: Clock, monkeypatch:
     for seconds in (70.0, 5.0):
         clock.now = 0.0
         ANYTIME_PLACERS["policy+refine"](task(seconds))
-    # In the second nothing is left but the least share, a tenth.
+    # In the second case only the minimum share remains, a tenth.
     assert given == [70.0 - (LOADING + COMPILING + SAMPLING + STARTING), 0.5]

@@ -157,15 +157,15 @@ def test_a_fixed_node_that_was_moved_is_illegal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["placers=serch"], "placers: there is no 'serch'; there are supplied, random"),
+        (["placers=serch"], "placers: unknown placer 'serch'; give one of supplied, random"),
         (["placers=search@x"], "search@x: what follows @ must be CPU seconds above 0"),
-        (["placers=greedy,greedy@2"], "greedy@2 is named twice"),
+        (["placers=greedy,greedy@2"], "greedy@2 is listed twice"),
         (["placers=tests.benchmark.stand_ins:none"], "tests.benchmark.stand_ins:none: cannot be imported"),
         (["--commands", "cp a b"], "'cp a b': must be NAME=COMMAND"),
-        (["--commands", "mine=cp {plc}"], "mine: there is no {plc}; there are {design}, {def}"),
+        (["--commands", "mine=cp {plc}"], "mine: unknown field {plc}; the fields are {design}, {def}"),
         (["suite=other"], "suite=other: is neither one of public, smoke, synthetic"),
-        (["designs=toy7"], "the suite smoke-1 has no 'toy7'; it has toy6"),
-        (["split=train", "designs=[]"], "split=train: the suite smoke-1 has no design of it"),
+        (["designs=toy7"], "the suite smoke-1 does not contain 'toy7'; it contains toy6"),
+        (["split=train", "designs=[]"], "split=train: the suite smoke-1 has no designs in this split"),
     ],
 )
 def test_wrong_settings_end_with_a_line(
@@ -229,7 +229,7 @@ def test_programs_of_others_read_the_users_def_and_write_one(
     shutil.rmtree(tmp_path / "out")
     assert main(["benchmark", "public", *words, f"lef={chip}/chip.lef"]) == 0
     found = json.loads((tmp_path / f"out/{placer}@60/nvdla/seed0.json").read_text())
-    assert found["reason"].startswith(f"{placer}: there is no such program on the PATH")
+    assert found["reason"].startswith(f"{placer}: no such program on the PATH")
 
 
 def test_rescoring_finds_what_was_changed(smoke: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +285,7 @@ def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(read_results(tmp_path)) == 2
 
 
-def test_results_of_public_designs_that_are_not_here_are_left_out(
+def test_results_of_missing_public_designs_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = tmp_path / "path" / "nvdla"
@@ -297,8 +297,10 @@ def test_results_of_public_designs_that_are_not_here_are_left_out(
     assert "1 placements checked, 0 results without a placement, 0 wrong" in capsys.readouterr().out
     shutil.copy(own / "optimum.plc", own / "initial.plc")
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "skipped: nvdla: was scored on a different version of the design" in told and "0 placements checked" in told
+    output = capsys.readouterr().out
+    assert (
+        "skipped: nvdla: was scored on a different version of the design" in output and "0 placements checked" in output
+    )
     shutil.rmtree(own)
     assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
     assert "skipped: nvdla: is missing; import it" in capsys.readouterr().out

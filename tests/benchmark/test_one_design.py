@@ -54,8 +54,8 @@ def test_placers_and_placements_in_one_table(tmp_path: Path, capsys: pytest.Capt
     words = ["placers=supplied", "seeds=2", "plots=true", "--commands", "copy=cp {design}/initial.plc placement.plc"]
     optimum = f"the best={TOY / 'optimum.plc'}"
     assert call("toy6", tmp_path, *words, "--placements", optimum, str(TOY / "initial.plc")) == 0
-    told = capsys.readouterr().out
-    heading, _, *lines = (line for line in told[told.index(" placer") :].splitlines())
+    output = capsys.readouterr().out
+    heading, _, *lines = (line for line in output[output.index(" placer") :].splitlines())
     assert heading.split()[1:] == ["copy@60", "initial", "supplied", "the", "best"]
     scores = [line.strip().partition("  ")[0] for line in lines]
     assert scores[3:8] == ["best", "chip cost", "proxy cost", "wirelength, µm", "above the minimum"]
@@ -159,16 +159,16 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["suite=smoke", "placements=a.plc"], "placements: are of one design; give design="),
-        (["design=toy6", "placements=a.plc"], "placements=a.plc: there is no such file"),
+        (["suite=smoke", "placements=a.plc"], "placements: belong to one design; give design="),
+        (["design=toy6", "placements=a.plc"], "placements=a.plc: no such file"),
         (["design=toy6", f"placements=[{TOY / 'initial.plc'},{TOY / 'initial.plc'}]"], "is given 2 times"),
         (
             ["design=toy6", "placers=supplied", f"placements=[supplied={TOY / 'initial.plc'}]"],
-            "supplied is named twice",
+            "supplied is listed twice",
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_before_anything_starts(
+def test_what_cannot_be_compared_is_rejected_before_anything_starts(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["benchmark", *words, f"out={tmp_path / 'out'}"]) == 2

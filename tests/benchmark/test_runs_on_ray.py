@@ -94,7 +94,7 @@ def test_a_run_leaves_here_what_it_leaves_there(tmp_path: Path, monkeypatch: pyt
     own.result.write_text(text.replace('"scores": {', '"scores": {}, "more": {'))
     assert own.known()["scores"] == {}  # type: ignore[index]
     monkeypatch.setattr(running, "run_process", None)
-    with runner(StandIn(), tmp_path, monkeypatch) as run:  # judged again there, not run: no process can be started
+    with runner(StandIn(), tmp_path, monkeypatch) as run:  # scored again there, not run: no process can be started
         again = run(own, threading.Event())
     assert again is not None and again["scores"] == result["scores"]
 
@@ -113,8 +113,10 @@ def test_a_run_that_the_cluster_does_not_start_ends_with_what_it_has(
 ) -> None:
     monkeypatch.setattr(runs_on_ray, "START_SECONDS", 0.0)
     ray = StandIn(begins=False)
-    told = r"address='local': the cluster started no run in 0 s: a run takes 1 CPU, and the cluster has 4, 0 of them"
-    with runner(ray, tmp_path, monkeypatch) as run, pytest.raises(ConfigError, match=told):
+    message_text = (
+        r"address='local': the cluster started no run in 0 s: a run takes 1 CPU, and the cluster has 4, 0 of them"
+    )
+    with runner(ray, tmp_path, monkeypatch) as run, pytest.raises(ConfigError, match=message_text):
         run(job(tmp_path), threading.Event())
     assert ray.cancelled == 1
 
@@ -138,7 +140,7 @@ def test_a_run_that_waits_for_others_is_not_given_up(monkeypatch: pytest.MonkeyP
 def test_runs_on_a_ray_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["benchmark", "smoke", "designs=toy6", "seeds=2", f"out={tmp_path}", "plots=false", "address=local"]
     words += ["placers=greedy@0.5", "parallel=2", "--commands", f"copy={COPY.command}"]
-    ended = subprocess.run(  # in a process of its own, for Ray reads its token once
+    ended = subprocess.run(  # in a separate process, because Ray reads its token once
         [sys.executable, "-m", "placement", *words], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False
     )
     assert ended.returncode == 0, ended.stderr
@@ -147,4 +149,4 @@ def test_runs_on_a_ray_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
         (placer, seed, "ok") for placer in ("copy@2", "greedy@0.5") for seed in (0, 1)
     ]
     assert main(["benchmark", "smoke", f"out={tmp_path}", "address=127.0.0.1:9"]) == 2
-    assert "address='127.0.0.1:9': no Ray cluster can be used there" in capsys.readouterr().err
+    assert "address='127.0.0.1:9': no usable Ray cluster at this address" in capsys.readouterr().err

@@ -35,8 +35,8 @@ def test_reads_are_compared_as_soon_as_they_are_measured(capsys: pytest.CaptureF
     costs = scale_model.fit(points, {"read_goodput": (0.94, 1.0)})
     assert costs.read_goodput == pytest.approx(0.8, abs=0.01)
     scale_model.compare(points, costs)
-    said = capsys.readouterr().out
-    assert "read 4 MB, tree, 8 readers" in said and "all points within 20%: 2 of 2 (100%)" in said
+    output = capsys.readouterr().out
+    assert "read 4 MB, tree, 8 readers" in output and "all points within 20%: 2 of 2 (100%)" in output
     scale_model.compare(points, dataclasses.replace(costs, read_goodput=0.4))
     assert "all points within 20%: 0 of 2 (0%)" in capsys.readouterr().out
 

@@ -29,7 +29,7 @@ def _ends(link: SharedLink | QueuedLink, clock: Clock, transfers: list[tuple[flo
 def test_transfers_share_a_link_equally() -> None:
     clock = Clock()
     link = SharedLink(clock, 8.0)  # 1 MB/s
-    # Alone for a second, then two, then three: shares of 1, 1/2, 1/3.
+    # Alone for a second, then with one other, then with two: shares of 1, 1/2, 1/3.
     assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0])
 
 
@@ -62,7 +62,7 @@ def test_goodput_slows_a_link() -> None:
 def test_further_transfers_slow_a_link_as_much_as_crowding_says() -> None:
     clock = Clock()
     link = QueuedLink(clock, 8.0, TransferCosts(write_crowding=0.25))
-    # The first begins alone; two further ones make a transfer take 1 + 0.25 · 2² times as long.
+    # The first starts alone; with two more, a transfer takes 1 + 0.25 · 2² times as long.
     assert _ends(link, clock, [(0, 1), (0.1, 1), (0.2, 1)]) == pytest.approx([1.0, 2.25, 3.25])
     clock = Clock()
     link = QueuedLink(clock, 8.0, TransferCosts(write_crowding=0.25))
@@ -79,8 +79,8 @@ def test_a_confirmation_waits_for_threads_that_sleep_after_a_second_without_an_e
             yield from threads.write(0.01, link.send(megabytes))
             ends.append(clock.now)
 
-    # Asleep from 1.0 to 1.1; awake after half a second; asleep 1.0 to 1.1 and 2.1 to 2.2 after the last event, but a
-    # transfer that takes longer than they sleep is not held up.
+    # Asleep from 1.0 to 1.1; awake after half a second; asleep 1.0 to 1.1 and 2.1 to 2.2 after the last event. A
+    # transfer that takes longer than the sleep is not delayed.
     clock.start(writer([(1.05, 0.0), (1.6, 0.0), (2.63, 0.0), (4.86, 0.0), (6.0, 0.0), (7.05, 0.5)]))
     clock.run(1e9)
     assert ends == pytest.approx([1.1, 1.61, 2.71, 4.91, 6.01, 7.56])
@@ -91,7 +91,7 @@ def test_a_fleet_on_links_without_limit_is_as_fast_as_its_learner_and_actors() -
     found = simulate(quick, TransferCosts())
     assert found.iteration == pytest.approx(20.0, rel=1e-3) and found.idle < 1e-3
     slow = Fleet(actors=8, megabits=1e9, round_seconds=20.0, learn_seconds=5.0, max_staleness=0)
-    found = simulate(slow, TransferCosts())  # turns: the slowest of eight rounds, then learning
+    found = simulate(slow, TransferCosts())  # cycles: the slowest of eight rounds, then learning
     assert 25.0 < found.iteration < 27.0
     assert found.idle == pytest.approx(1 - 5.0 / found.iteration)
 

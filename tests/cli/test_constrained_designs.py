@@ -99,7 +99,7 @@ def test_search_and_legalise(
 @pytest.mark.parametrize(
     "command", [["train"], ["search", "method=anneal"], ["legalise"], ["benchmark", "placers=search"]]
 )
-def test_what_cannot_be_met_is_refused_before_anything_starts(
+def test_what_cannot_be_met_is_rejected_before_anything_starts(
     command: list[str],
     folder: Path,
     tmp_path: Path,
@@ -112,12 +112,12 @@ def test_what_cannot_be_met_is_refused_before_anything_starts(
     monkeypatch.chdir(tmp_path)
     assert main([*command, "design=bad"]) != 0
     name = design.netlist.names[design.netlist.hard[0]]
-    told = capsys.readouterr()
-    assert "region 'tiny' has room for" in told.err + told.out and repr(name) in told.err + told.out
+    printed = capsys.readouterr()
+    assert "region 'tiny' has space for" in printed.err + printed.out and repr(name) in printed.err + printed.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad"], "nothing was written"
 
 
-def test_what_fixed_macros_break_is_told(
+def test_rules_that_fixed_macros_break_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     design = constrained_design()
@@ -153,7 +153,7 @@ def test_a_partial_placement_is_that_of_the_finished_one(folder: Path) -> None:
         assert legality(design, env.placement) == (0, 0) and not any(violations(design, env.placement))
 
 
-def test_a_wrong_file_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_file_in_the_folder_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(tmp_path / "chip", constrained_design())
     file = tmp_path / "chip" / CONSTRAINTS_NAME
     file.write_text('{"halos": {"nobody": [1, 1]}}')
@@ -163,7 +163,7 @@ def test_a_wrong_file_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_description_tells_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", str(folder)]) == 0
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for words in (
         "halos of 12 macros",
         "placement blockages: 1",
@@ -171,4 +171,4 @@ def test_a_description_tells_them(folder: Path, capsys: pytest.CaptureFixture[st
         "orientations of 2 macros",
         "grid of 0.2 × 0.1",
     ):
-        assert words in told
+        assert words in printed

@@ -87,7 +87,7 @@ def test_the_canvas_comes_from_the_placement_unless_initial_is_given(ariane_fold
     assert "35 × 33" in capsys.readouterr().err
 
 
-def test_files_are_written_where_asked(tmp_path):
+def test_files_are_written_to_the_given_paths(tmp_path):
     result = run("design=toy6", "plots=true", "out=here", "soft_placer=force_directed", "json=true", folder=tmp_path)
     values = last_json(result)
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [
@@ -107,7 +107,7 @@ def test_files_are_written_where_asked(tmp_path):
     ("arguments", "message"),
     [
         (["design=no_such_design"], "no design 'no_such_design'"),
-        (["design=toy6", "placement=missing.plc"], "placement=missing.plc: there is no such file"),
+        (["design=toy6", "placement=missing.plc"], "placement=missing.plc: no such file"),
         (
             ["design=toy6", "placement=found"],
             "placement=found: is a folder; did you mean placement=found/placement.plc?",
@@ -115,11 +115,11 @@ def test_files_are_written_where_asked(tmp_path):
         (["design=toy6", "placement=."], "placement=.: is a folder; give a placement file"),
         (["design=toy6", "placement=broken.plc"], "broken.plc:2:"),
         (["design=toy6", "cost.wirelength=-1"], "evaluate: cost.wirelength=-1"),
-        (["desing=toy6"], "there is no setting 'desing'. Did you mean 'design'?"),
-        (["design=toy6", "placement=a=b.plc"], "placement=a=b.plc: there is no such file"),
+        (["desing=toy6"], "unknown setting 'desing'. Did you mean 'design'?"),
+        (["design=toy6", "placement=a=b.plc"], "placement=a=b.plc: no such file"),
     ],
 )
-def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
+def test_mistakes_are_reported_in_one_line(tmp_path, arguments, message):
     (tmp_path / "broken.plc").write_text("# Columns : 4\nthis is no placement\n")
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "placement.plc").touch()
@@ -138,7 +138,7 @@ def test_settings_are_checked():
         (SearchConfig, both, "give only one of them"),
         (SampleConfig, {"checkpoint": "b", "samples": 0}, "samples=0"),
         (SampleConfig, {"checkpoint": "b", "seed": -1}, "seed=-1"),
-        (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: no such setting"),
+        (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: unknown setting"),
     ):
         with pytest.raises(ConfigError, match=message):
             build(cls, settings)
@@ -185,7 +185,7 @@ def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
     )
 
 
-def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
+def test_flips_of_a_placement_file_are_written_next_to_it(tmp_path):
     values = last_json(run("design=clustered40", "flips=true", "json=true", "out=flipped", folder=tmp_path))
     assert values["cost"] < proxy_cost(load("clustered40")).total
     again = last_json(run("design=clustered40", "placement=flipped/placement.plc", "json=true", folder=tmp_path))

@@ -88,11 +88,11 @@ def test_the_folder_holds_the_design_and_a_picture(folder: Path) -> None:
 
 def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--columns", 12, "--rows", 9) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for phase in ("reading", "grid and routing capacity", "clustering", "clustered netlist", "picture", "writing"):
-        assert any(line.startswith(phase) and line.endswith(" s") for line in said.splitlines()), phase
+        assert any(line.startswith(phase) and line.endswith(" s") for line in output.splitlines()), phase
     for text in ("400 (0 placed)", "6 (0 placed, 0 fixed)", "12 × 9 gcells", "nets by pins", "met2", "ports", "13"):
-        assert text in said, text
+        assert text in output, text
 
 
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path:
     assert (canvas.macro_routes_horizontal, canvas.macro_routes_vertical) == (9, 8)
     halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
     assert halos["core/u1/mem[1]"] == (4, 3, 2, 1) and halos["core/u0/mem[0]"] == (2, 2, 2, 2)
-    # The core begins ten rows of 2.72 µm further in than the die.
+    # The core starts ten rows of 2.72 µm inside the die.
     np.testing.assert_allclose(constraints.blockages, [[2.8, 2.8, 12.8, 22.8]])
     assert [names[node] for node in constraints.regions[0].nodes] == ["core/u2/mem[2]", "core/u3/mem[3]"]
     assert (constraints.port_keepout, constraints.grid.pitch_x, constraints.grid.pitch_y) == (1.5, 0.5, 0.25)
@@ -118,8 +118,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
     (out / "notes.txt").write_text("mine")
     (out / "source.pl.gz").write_text("of an older import")
     assert run(*words) == 2
-    told = capsys.readouterr().err
-    assert "not empty; --force" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert "not empty; --force" in printed and printed.count("\n") == 1
     assert run(*words, "--force") == 0
     assert {path.name for path in out.iterdir()} == FILES | {"notes.txt"}
     assert (out / "notes.txt").read_text() == "mine"
@@ -131,11 +131,11 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         ([], "no netlist is given"),
         (["--def", "chip.def"], "def needs the sizes of its masters"),
         (["--protobuf", "a.pb.txt"], "protobuf needs a floorplan"),
-        (["--bookshelf", "a.aux", "--lef", "a.lef"], "bookshelf has all"),
+        (["--bookshelf", "a.aux", "--lef", "a.lef"], "a Bookshelf design is complete"),
         (["--lef", "a.lef", "--def", "b.def", "--clusters", "0"], "clusters=0: must be a whole number of at least 1"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
-        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (across, up) or 4 numbers"),
+        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be 1, 2 (x, y) or 4 numbers"),
         (
             ["--bookshelf", "a.aux", "--halo", "5", "--halo", "3"],
             "halo=5, 3: is given 2 times for all macros",
@@ -143,7 +143,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "halo=5,3", "blockage=5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "region=left:a,b:0,0,5"], "region left=0,0,5: must be x_low"),
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
-        (["--bookshelf", "a.aux", "--halo", "1,2,3"], "halo=1,2,3: must be 1, 2 (across, up) or 4 numbers"),
+        (["--bookshelf", "a.aux", "--halo", "1,2,3"], "halo=1,2,3: must be 1, 2 (x, y) or 4 numbers"),
         (["--bookshelf", "a.aux", "--halo", "nan"], "halo=nan: must be at least 0 µm, and finite"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
@@ -156,7 +156,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
-        (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
+        (["--lef", "a.lef", "--dfe", "b.def"], "unknown setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),
         (["--lef", "none.lef", "--def", "b.def"], "none.lef: cannot be read"),
     ],
@@ -164,8 +164,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
 def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("import", *words, "--out", "d") == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -176,13 +176,13 @@ def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, mo
         (["--lef", "a.lef", "def=b.def", "--out", "file/x/y"], "out=file/x/y: "),
     ],
 )
-def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path, monkeypatch, capsys) -> None:
+def test_folders_that_cannot_be_created_are_rejected_first(words, message, tmp_path, monkeypatch, capsys) -> None:
     """Rejected before anything is read: there is no a.lef."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
     assert run("import", *words) == 2
-    told = capsys.readouterr().err
-    assert f"{message}cannot be written: {tmp_path / 'file'} is a file" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert f"{message}cannot be written: {tmp_path / 'file'} is a file" in printed and printed.count("\n") == 1
 
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:
@@ -209,7 +209,7 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
     notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
-    assert "d.wts: 1 weights are not for nets: they are skipped" in notices
+    assert "d.wts: 1 weights are not for nets and are ignored" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
@@ -263,8 +263,8 @@ def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF.replace("u1 INV", "u1 NAND").replace("u2 INV", "u2 NOR"))
     assert run("import", "--lef", tmp_path / "a.lef", "--def", tmp_path / "a.def", "--out", tmp_path / "d") == 2
-    told = capsys.readouterr().err
-    assert "2 masters that no LEF file defines: NAND, NOR (line 23)" in told and "a.def:22" in told
+    printed = capsys.readouterr().err
+    assert "2 masters that no LEF file defines: NAND, NOR (line 23)" in printed and "a.def:22" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.def", "a.lef"]
 
 
@@ -277,7 +277,7 @@ def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-# What a shell starts with & is deaf to Ctrl-C, and so is what that starts.
+# Processes that a shell starts with & ignore Ctrl-C, and so do their children.
 IMPORT_THAT_HEARS = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -313,15 +313,15 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
                 break
         os.killpg(process.pid, signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:  # seen once: a signal between two phases was lost; people press again
+            _, output = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:  # observed once: a signal between two phases was lost, so it is sent again
             os.killpg(process.pid, signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, output = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate(timeout=30)
-    assert (process.returncode, said) == (130, "")
+    assert (process.returncode, output) == (130, "")
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
@@ -334,7 +334,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     assert len(changed) == 6 and all("RAM" in before[number] for number in changed)
     theirs = read_def(out).components
     assert (theirs.status == PlacementStatus.FIXED).sum() == 6
-    # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
+    # The core's offset, computed by hand: lower left corners are 10 rows further right and up than on the canvas.
     design = load(folder)
     placement = read_placement(plc, design.netlist)[1]
     flat = read_flat(folder)
@@ -343,7 +343,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     at = theirs.names.index(design.netlist.names[first])
     expected = placement.x[first] - design.netlist.width[first] / 2 + offset
     assert theirs.x[at] == round(expected * flat.floorplan.units)
-    # Handed back in, and out again: the same bytes.
+    # Imported and exported again: the same bytes.
     assert run("export", folder, out, "--out", tmp_path / "again.def.gz") == 0
     assert read_def(tmp_path / "again.def.gz").data == out.read_bytes()
 
@@ -353,9 +353,9 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     array_flat(tmp_path)
     out, files = tmp_path / "design", ("--lef", tmp_path / "banks.lef", "--def", tmp_path / "banks.def")
     assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--clusters", 2) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in said
-    assert "arrays │ 2 of 2 to 4 macros, 6 macros in total" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in output
+    assert "arrays │ 2 of 2 to 4 macros, 6 macros in total" in output
     words = (f"design={out}", "method=anneal", "moves=2000", "cost=proxy", "plots=false", f"out={tmp_path / 'found'}")
     assert run("search", *words) == 0
     plc = tmp_path / "found" / "placement.plc"
@@ -363,7 +363,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     components = read_def(tmp_path / "placed.def").components
     at = {name: (components.x[number], components.y[number]) for number, name in enumerate(components.names)}
     bank = np.array([at[f"bank[{number}]"] for number in range(4)])
-    # In one row, 11 µm apart, in whatever order and whichever way it was turned.
+    # In one row, 11 µm apart, in any order and orientation.
     across, up = (np.sort(bank[:, axis]) - bank[:, axis].min() for axis in (0, 1))
     assert sorted((across.tolist(), up.tolist())) == [[0, 0, 0, 0], [0, 11000, 22000, 33000]]
     capsys.readouterr()
@@ -393,7 +393,7 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
     ("words", "message"),
     [
         (["{folder}", "--out", "x"], "the macros of chip are unplaced"),
-        (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
+        (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
         (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: already exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
@@ -406,8 +406,8 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
     monkeypatch.chdir(tmp_path)
     placed(folder, tmp_path / "best.plc")
     assert run("export", *[word.format(folder=folder) for word in words]) == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
 
 
@@ -420,10 +420,10 @@ def test_channels_are_imported_kept_and_named(chip: tuple[Path, Path], tmp_path:
     plc = placed(out, tmp_path / "row.plc")
     capsys.readouterr()
     assert run("evaluate", f"design={out}", f"placement={plc}", "json=true") == 0
-    told = capsys.readouterr().out
-    count = json.loads(told.splitlines()[-1])["channel_violations"]
+    printed = capsys.readouterr().out
+    count = json.loads(printed.splitlines()[-1])["channel_violations"]
     assert count == violations(design, read_placement(plc, design.netlist)[1]).channels > 0
-    assert "less than a channel of 1" in told
+    assert "less than a channel of 1" in printed
     assert run("search", f"design={out}", "time=1", f"out={tmp_path / 'found'}") == 0
     found = json.loads((tmp_path / "found" / "metrics.json").read_text())
     assert found["channel_violations"] == found["overlaps"] == 0
@@ -437,15 +437,15 @@ def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypa
     assert run("export", folder, plc, "--out", "placed.def.gz") == 0
     capsys.readouterr()
     assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=measured") == 0
-    told = capsys.readouterr()
-    assert "places no standard cells: soft macros are placed by analytic" in told.err
-    assert "soft macros: placed by analytic" in told.out
+    printed = capsys.readouterr()
+    assert "places no standard cells: soft macros are placed by analytic" in printed.err
+    assert "soft macros: placed by analytic" in printed.out
     wirelengths = []
     for file in ("placed.def.gz", plc):  # both place the same macros
         assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
-        told = capsys.readouterr().out
-        assert "soft macros: placed by analytic" in told
-        wirelengths.append(json.loads(told.splitlines()[-1])["wirelength"])
+        printed = capsys.readouterr().out
+        assert "soft macros: placed by analytic" in printed
+        wirelengths.append(json.loads(printed.splitlines()[-1])["wirelength"])
     assert wirelengths[0] == pytest.approx(wirelengths[1], rel=1e-2), "placed alike, they are compared alike"
     assert run("evaluate", f"design={folder}", f"placement={plc}") == 0
     assert "soft macros: as in best.plc" in capsys.readouterr().out
@@ -471,9 +471,9 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
     assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
     capsys.readouterr()
     assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'measured'}") == 0
-    told = capsys.readouterr()
-    assert "soft macros are placed" not in told.err
-    assert "soft macros: at the centres of their cells in full.def" in told.out
+    printed = capsys.readouterr()
+    assert "soft macros are placed" not in printed.err
+    assert "soft macros: at the centres of their cells in full.def" in printed.out
     design = load(out)
     theirs = read_placement(tmp_path / "measured/placement.plc", design.netlist)[1]
     np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])

@@ -75,7 +75,7 @@ def test_the_help_of_train_opens_with_what_matters(capsys):
     assert main(["train", "--help"]) == 0
     text = capsys.readouterr().out
     assert len(re.findall(r"^  --", text, flags=re.MULTILINE)) == 10
-    assert "generalise: one policy for designs" in text
+    assert "generalise: train one policy on many designs" in text
     assert f"train --help all lists all {len(listed(TrainConfig))} settings" in text
 
 
@@ -132,7 +132,7 @@ def test_arguments_of_train_as_hydra_takes_them():
     assert words("-m", "design=a,b", "--seed", "1,2") == ["-m", "design=a,b", "seed=1,2"]
     assert words("replay=memory", "--env.cost", "proxy") == ["replay.name=memory", "env.cost.name=proxy"]
     assert words("--run-dir", "a=b", "runtime=ray", "+hydra.x=1") == ["+hydra.x=1", "run_dir='a=b'", "runtime=ray"]
-    # Paths are taken as the shell passes them.
+    # Paths arrive as the shell passes them.
     assert words("run_dir=José (1)", "initial_policy=a=b") == ["run_dir='José (1)'", "initial_policy='a=b'"]
     assert words("run_dir='quoted'", "design=[a,b]") == ["run_dir='quoted'", "design=[a,b]"]
     assert words("--flips", "--runtime.minutes=2") == ["flips=true", "runtime.minutes=2"]
@@ -143,17 +143,17 @@ def test_arguments_of_train_as_hydra_takes_them():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "there is no command 'fly'; the commands are train, evaluate"),
-        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
+        (["fly"], "unknown command 'fly'; the commands are train, evaluate"),
+        (["trian"], "unknown command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
         (
             ["legalise", "design=toy6", "blockages=[[0,0,5]]"],
             "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, bottom",
         ),
-        (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
-        (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
+        (["legalise", "design=toy6", "samples=3"], "unknown setting 'samples'. (--help"),
+        (["evaluate", "design=toy6", "placment=x"], "unknown setting 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),
-        (["search", "design=toy6", "env.cost=proxy"], "there is no setting 'env.cost'. Did you mean 'cost'?"),
+        (["search", "design=toy6", "env.cost=proxy"], "unknown setting 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
@@ -166,9 +166,9 @@ def test_arguments_of_train_as_hydra_takes_them():
 )
 def test_a_mistake_ends_in_one_line(words, message, capsys):
     assert main(words) == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.err.count("\n") == 1
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
+    assert printed.out == ""
 
 
 def test_the_nearest_key_goes_by_its_last_part():
@@ -177,4 +177,4 @@ def test_the_nearest_key_goes_by_its_last_part():
     assert nearest("env.seeds", known) == "seed"
     assert nearest("cost.name", known) == "env.cost.name"
     assert nearest("plicy.name", known) == "policy.name"
-    assert nearest("runtime.shards", known) is None  # a group in common is no likeness
+    assert nearest("runtime.shards", known) is None  # a common group does not make names similar

@@ -43,8 +43,8 @@ def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, mo
         (out / name).write_text("of the user")
     before = contents(out)
     assert main([*words, "--out", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert f"out={out}: the folder exists and is not empty; --force" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert f"out={out}: the folder exists and is not empty; --force" in printed and printed.count("\n") == 1
     assert contents(out) == before
     monkeypatch.undo()
     assert main([*words, "--out", str(out), "--force"]) == 0
@@ -60,7 +60,7 @@ def test_an_empty_folder_takes_a_design(tmp_path):
     assert len(load(tmp_path / "chip").netlist.hard) == 4
 
 
-def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
+def test_built_in_designs_are_regenerated_only_with_force(tmp_path, capsys):
     assert main(["generate", "shipped", f"out={tmp_path / 'all'}"]) == 0
     made = contents(tmp_path / "all")
     shutil.rmtree(tmp_path / "all" / "toy6")
@@ -75,17 +75,17 @@ def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
     """Not even with the default values."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2
-    told = capsys.readouterr().err
-    assert "varied=true: draws these settings from the seed" in told and f"{key}={value}" in told
+    printed = capsys.readouterr().err
+    assert "varied=true: draws these settings from the seed" in printed and f"{key}={value}" in printed
     assert not (tmp_path / "chip").exists()
 
 
 def test_sizes_that_are_not_given_are_those_of_the_settings_page():
     options, halo = netlists.FlatConfig(out="x").options
-    said = {
+    drawn = {
         one.key: one.meaning.rpartition("null: ")[2] for one in listed(netlists.FlatConfig) if one.default == "null"
     }
-    assert said == {key: str({**vars(options), "halo": halo}[key]) for key in said}
+    assert drawn == {key: str({**vars(options), "halo": halo}[key]) for key in drawn}
 
 
 FOLDERS = (
@@ -108,14 +108,14 @@ FOLDERS = (
         ("file/x", "/file is a file, but must be a folder"),
     ],
 )
-def test_folders_that_cannot_be_written_are_refused_first(words, out, reason, tmp_path, monkeypatch, capsys):
+def test_folders_that_cannot_be_written_are_rejected_first(words, out, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("of the user")
     assert main([*words, f"out={out}"]) == 2
-    told = capsys.readouterr()
-    assert f"out={out}: cannot be written: " in told.err and told.err.endswith(f"{reason}\n")
-    assert told.err.count("\n") == 1 and "Errno" not in told.err
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert f"out={out}: cannot be written: " in printed.err and printed.err.endswith(f"{reason}\n")
+    assert printed.err.count("\n") == 1 and "Errno" not in printed.err
+    assert printed.out == ""
     assert contents(tmp_path) == {"file": b"of the user"} and len(list(tmp_path.iterdir())) == 1
 
 
@@ -127,10 +127,10 @@ def test_the_folder_that_results_go_to_by_default_is_looked_at_too(tmp_path, mon
     assert main(["evaluate", "design=toy6"]) == 0  # writes nothing
 
 
-def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
+def test_a_run_folder_that_cannot_be_written_is_rejected_in_words(capsys):
     assert main(["train", "preset=test", "run_dir=/proc/none/x"]) == 2
-    told = capsys.readouterr().err
-    assert "run_dir=/proc/none/x: cannot be written: /proc is not writable" in told and told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert "run_dir=/proc/none/x: cannot be written: /proc is not writable" in printed and printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -146,17 +146,17 @@ def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
         ("file/x.png", "file is a file, but must be a folder"),
     ],
 )
-def test_files_that_cannot_be_written_are_refused_first(words, key, file, reason, tmp_path, monkeypatch, capsys):
+def test_files_that_cannot_be_written_are_rejected_first(words, key, file, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("of the user")
     assert main([*words, f"--{key}", file]) == 2
-    told = capsys.readouterr()
-    assert told.err.endswith(f"{key}={file}: cannot be written: {reason}\n") and told.err.count("\n") == 1
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert printed.err.endswith(f"{key}={file}: cannot be written: {reason}\n") and printed.err.count("\n") == 1
+    assert printed.out == ""
 
 
-def test_a_look_leaves_nothing_behind(tmp_path):
+def test_evaluation_leaves_no_files_behind(tmp_path):
     check_output_folder("out", tmp_path / "a" / "b")
     check_output_file("out", tmp_path / "c.npz")
     assert list(tmp_path.iterdir()) == []

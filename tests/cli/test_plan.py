@@ -18,13 +18,13 @@ from placement.cli.main import main
         ("model_mb=big", "model_mb='big': must be of type float"),
         ("actors=0", "actors=0: must be at least 1"),
         ("megabits=0", "megabits=0.0: must be above 0"),
-        ("colour=3", "there is no setting 'colour'"),
+        ("colour=3", "unknown setting 'colour'"),
     ],
 )
-def test_wrong_settings_are_refused(argument: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_settings_are_rejected(argument: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", argument]) == 2
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
 
 
 def test_the_command_prints_a_recommendation(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def test_seeds_are_averaged_where_all_have_a_value(
     _job(tmp_path, 2, ["design=b", "seed=0"], ["2.0", "2.0", "2.0"])
     _job(tmp_path, 3, ["design=b", "seed=1"], ["7.0"], code=1)
     _job(tmp_path, 4, ["design=c", "seed=0", "~env.order"], ["1.0"])
-    _job(tmp_path, 5, ["design=c", "seed=1", "~env.order"], ["", "1.0"])  # no iteration in common
+    _job(tmp_path, 5, ["design=c", "seed=1", "~env.order"], ["", "1.0"])  # no common iteration
     monkeypatch.setattr(sys, "argv", ["plot_seeds.py", str(tmp_path), "--out", str(tmp_path / "seeds.png")])
     example.main()
     assert (tmp_path / "seeds.png").stat().st_size > 1000

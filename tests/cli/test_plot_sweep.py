@@ -39,7 +39,7 @@ def test_the_best_job_comes_first_and_what_varied_is_drawn(example, tmp_path, mo
         assert picture.width > 300
 
 
-def test_a_sweep_with_nothing_to_compare_is_refused(example, tmp_path, monkeypatch, capsys) -> None:
+def test_a_sweep_with_nothing_to_compare_is_rejected(example, tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "job-0.json").write_text(json.dumps({"best": 0.8, "overrides": ["seed=1"]}))
     monkeypatch.setattr(sys, "argv", ["plot_sweep.py", str(tmp_path)])
     with pytest.raises(SystemExit):

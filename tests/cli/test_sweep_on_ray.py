@@ -27,12 +27,12 @@ COMMAND = [
 ]
 
 
-def _start(folder: Path, said: Path) -> subprocess.Popen[bytes]:
+def _start(folder: Path, output: Path) -> subprocess.Popen[bytes]:
     """Starts the sweep's command in its own process group, as a shell does."""
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in (str(ROOT), *sys.path) if path)}
     variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
     variables |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-    with said.open("wb") as stream:
+    with output.open("wb") as stream:
         return subprocess.Popen(
             COMMAND, cwd=folder, env=variables, stdout=stream, stderr=stream, start_new_session=True
         )
@@ -57,29 +57,29 @@ def _iterations(folder: Path) -> dict[str, list[int]]:
     return found
 
 
-def test_jobs_run_beside_each_other_and_go_on_after_an_interrupt(tmp_path: Path) -> None:
-    said = tmp_path / "said.txt"
-    sweep = _start(tmp_path, said)
+def test_jobs_run_in_parallel_and_resume_after_an_interrupt(tmp_path: Path) -> None:
+    output = tmp_path / "said.txt"
+    sweep = _start(tmp_path, output)
     try:
         deadline = time.monotonic() + SECONDS
         while sum(len(rows) > 1 for rows in _iterations(tmp_path).values()) < 2:
-            assert sweep.poll() is None and time.monotonic() < deadline, said.read_text()
+            assert sweep.poll() is None and time.monotonic() < deadline, output.read_text()
             time.sleep(0.1)
         jobs = _jobs(tmp_path)
-        assert len(jobs) == 2, "each is a process of its own, beside the other"
+        assert len(jobs) == 2, "the jobs are separate processes that run in parallel"
         os.killpg(sweep.pid, signal.SIGINT)
         assert sweep.wait(SECONDS) != 0
         _gone, alive = psutil.wait_procs([psutil.Process(pid) for pid in jobs if psutil.pid_exists(pid)], timeout=60)
-        assert not alive, "a job goes on without its sweep"
+        assert not alive, "a job continues without its sweep"
     finally:
         if sweep.poll() is None:
             sweep.kill()
     reached = {name: rows[-1] for name, rows in _iterations(tmp_path).items()}
     assert len(reached) == 2 and all(0 < last < ITERATIONS for last in reached.values())
-    again = _start(tmp_path, said)
-    assert again.wait(SECONDS) == 0, said.read_text()
-    text = said.read_text()
-    begun = [int(number) for number in re.findall(r"goes on after iteration (\d+)", text)]
+    again = _start(tmp_path, output)
+    assert again.wait(SECONDS) == 0, output.read_text()
+    text = output.read_text()
+    begun = [int(number) for number in re.findall(r"resumes after iteration (\d+)", text)]
     assert len(begun) == 2 and min(begun) > 0, text
     assert {name: rows[-1] for name, rows in _iterations(tmp_path).items()} == dict.fromkeys(reached, ITERATIONS)
     assert all(rows == list(range(1, ITERATIONS + 1)) for rows in _iterations(tmp_path).values()), "nothing twice"

@@ -33,14 +33,14 @@ def test_import_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["evaluate", f"design={tmp_path / 'chip'}", "timing=true", "json=true"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])
-    # Nothing fails at 200 ps; the wire from the memory to the register beside it decides.
+    # Nothing fails at 200 ps; the wire from the memory to the register next to it is critical.
     assert (found["wns"], found["tns"], found["endpoints"], found["failing_endpoints"]) == (0.0, 0.0, 6, 0)
     assert found["timing_paths"][0]["start"] == "ram/CK" and found["timing_paths"][0]["macros"] == ["ram"]
     assert found["timing_groups"]["from macros"]["endpoints"] == 1
     assert "worst paths, one per endpoint" in out and "cells are timed in their clusters" in out
 
 
-def test_opensta_is_shown_beside_and_paths_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_opensta_is_compared_and_paths_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imported(tmp_path, "--liberty", str(tmp_path / "chip.lib"), "--sdc", str(tmp_path / "chip.sdc")) == 0
     program = tmp_path / "stand-in"
     program.write_text("#!/bin/sh\necho 'third/D (DFF) 200.0 207.5 -7.5 (VIOLATED)' > ends.txt\n")

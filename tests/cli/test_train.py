@@ -69,8 +69,8 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
     for file in ("plots/training.png", "plots/placement.png", "report.html", "config.yaml", "versions.json"):
         assert (run_dir / file).stat().st_size > 0, file
     assert f"(chip cost {cost:.4f})" in result.stdout
-    for said in ("best placement: run/best.plc", "plots: run/plots", "report: run/report.html"):
-        assert said in result.stdout
+    for line in ("best placement: run/best.plc", "plots: run/plots", "report: run/report.html"):
+        assert line in result.stdout
     again = train(*COMMAND, folder=folder)
     assert again.returncode == 0, again.stderr
     assert "complete: 3 iterations; nothing to do" in again.stdout and len(rows(run_dir)) == 3
@@ -84,7 +84,7 @@ def test_evaluate_gives_a_runs_cost_without_a_flag(trained):
     assert (found["cost_name"], found["cost"]) == (best["cost_name"], pytest.approx(best["cost"], rel=1e-12))
 
 
-def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
+def test_without_reverb_it_imports_and_trains_with_one_line_about_it(trained):
     _, result = trained
     assert (result.stdout + result.stderr).count("Reverb is not installed") == 1
 
@@ -115,9 +115,9 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
         (("ppo.clip=0",), "train: ppo.clip=0.0: must be above 0"),
         (
             ("ppo.epoch=1",),
-            "train: there is no setting 'ppo.epoch'. Did you mean 'ppo.epochs'? (--help",
+            "train: unknown setting 'ppo.epoch'. Did you mean 'ppo.epochs'? (--help",
         ),
-        (("off_grid=true",), "train: there is no setting 'off_grid'. Did you mean 'env.off_grid'?"),
+        (("off_grid=true",), "train: unknown setting 'off_grid'. Did you mean 'env.off_grid'?"),
         (("env.cost.name=foo",), "train: env.cost.name='foo': must be proxy or chip"),
         (
             ("env.soft_placer=foo",),
@@ -133,7 +133,7 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
         (("runtime.shards=3",), "train: runtime.shards=3: must be left at 1 without runtime=ray"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
+def test_a_mistake_is_reported_in_one_line(arguments, message, tmp_path):
     result = train(*arguments, folder=tmp_path)
     assert result.returncode == 2
     assert result.stderr.startswith(f"macro-placement {message}") and result.stderr.count("\n") == 1, result.stderr
@@ -151,12 +151,12 @@ def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
         (("initial_policy=nowhere",), "initial_policy='nowhere': must be the folder of a training run"),
         (("ppo.minibatch_size=7",), "ppo.minibatch_size=7: must be divisible by the 8 devices"),
     ):
-        refused = train(*small, *arguments, "run_dir=third", folder=tmp_path)
-        assert refused.returncode == 2, refused.stderr
-        assert message in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+        rejected = train(*small, *arguments, "run_dir=third", folder=tmp_path)
+        assert rejected.returncode == 2, rejected.stderr
+        assert message in rejected.stderr and rejected.stderr.count("\n") == 1, rejected.stderr
 
 
-def test_training_that_breaks_down_is_told_without_a_traceback(tmp_path):
+def test_training_that_breaks_down_is_reported_without_a_traceback(tmp_path):
     absurd = ("ppo.learning_rate=1e30", "ppo.iterations=9", "run_dir=run", "replay.name=memory")
     result = train("preset=test", *absurd, folder=tmp_path)
     assert result.returncode == 1

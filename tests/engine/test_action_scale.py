@@ -75,7 +75,7 @@ def test_state_and_policy_count_the_finer_grid() -> None:
     assert design.with_actions(SCALE) is design
 
 
-def test_a_grid_that_is_too_fine_is_refused() -> None:
+def test_a_grid_that_is_too_fine_is_rejected() -> None:
     with pytest.raises(DesignError, match="action_scale: -1"):
         random_design(0).with_actions(-1)
     with pytest.raises(DesignError, match="too fine"):
@@ -97,7 +97,7 @@ def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float
     width, height = netlist.width.copy(), netlist.height.copy()
     width[macros] = (cells_across - 0.2) * canvas.width / canvas.columns if cells_across > 0.2 else 1e-3
     height[macros] = 5 * canvas.height / canvas.rows
-    if turned:  # the same as it stands
+    if turned:  # the same in its current orientation
         width, height, halo = height, width, halo[:, ::-1]
     constraints = dataclasses.replace(design.constraints, halo=halo)
     made = dataclasses.replace(

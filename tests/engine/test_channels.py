@@ -88,7 +88,7 @@ def two(gap: float, lift: float, *, halo: float = 0.0, channel: tuple[float, flo
         (5.0, 20.0, 0.0, False),
         (4.0, 0.0, 2.0, False),  # as close as their halos allow
         (4.1, 0.0, 2.0, True),
-        (13.0, 0.0, 7.0, False),  # too close for the halos, which is another rule
+        (13.0, 0.0, 7.0, False),  # too close for the halos, which is a different rule
     ],
 )
 def test_pairs_by_hand(gap: float, lift: float, halo: float, broken: bool) -> None:
@@ -116,8 +116,8 @@ def test_fixed_macros_that_break_the_rule_are_reported() -> None:
         free = two(gap, 0.0)
         fixed = dataclasses.replace(free.initial, fixed=np.array([True, True, True]))
         notices = check_constraints(dataclasses.replace(free, initial=fixed))
-        told = "the gap between the fixed macros 'a' and 'b' is narrower than a channel"
-        assert (told in notices) == broken
+        notice_text = "the gap between the fixed macros 'a' and 'b' is narrower than a channel"
+        assert (notice_text in notices) == broken
 
 
 def test_no_rule_is_the_default() -> None:
@@ -163,7 +163,7 @@ def test_an_episode_keeps_the_rule_and_the_mask_offers_all_that_does(seed: int, 
             if not mask[row, column]:
                 with pytest.raises(IllegalAction) as raised:
                     state.place(row, column)
-                narrow += "narrower than a channel (12 µm across, 10 µm up)" in str(raised.value)
+                narrow += "narrower than a channel (12 µm in x, 10 µm in y)" in str(raised.value)
         choices = np.flatnonzero(mask.ravel())
         if not len(choices):
             break

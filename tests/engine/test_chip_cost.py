@@ -105,7 +105,7 @@ def _stack(distance: float) -> Design:
 def test_clusters_upon_each_other_cost_the_way_apart() -> None:
     costs = [compute_costs(_stack(distance), weights=CHIP).density_cost for distance in (0.0, 5.0, 10.0)]
     assert costs[0] > costs[1] > 1e-6 > costs[2]
-    # One gcell's area goes half a gcell's side: 100 µm² · 5 µm · 2 pins / 200 µm², over 80 µm.
+    # One gcell's area moves half a gcell's side: 100 µm² · 5 µm · 2 pins / 200 µm², divided by 80 µm.
     assert costs[0] == pytest.approx(5.0 / 80.0)
 
 
@@ -125,26 +125,28 @@ def test_cells_keep_clear_of_macros(pdn_channel: float, halo: float, free: float
     halos[0] = halo
     constraints = dataclasses.replace(design.constraints, halo=halos)
     design = dataclasses.replace(design, pdn_channel=pdn_channel, constraints=constraints)
-    # Of 100 µm² the rest goes 5 µm, half a gcell · 2 pins / 200 µm², over 80 µm.
+    # The rest of 100 µm² moves 5 µm, half a gcell · 2 pins / 200 µm², divided by 80 µm.
     assert compute_costs(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
 
 
 @pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
 def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: int, beyond: float) -> None:
     """Clusters fill this many of the 32 gcells beside a macro, one each: none overflows, but the block is too dense."""
-    # So many gcells of 100 µm² leave the block of 80 µm, and no larger one.
+    # This number of gcells of 100 µm² leaves the block of 80 µm, and no larger block.
     assert _density_of_a_crowd(clusters, 16) == pytest.approx(beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 320.0)
 
 
-def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
+def test_the_overflow_of_the_whole_canvas_counts_once_and_half() -> None:
     """The block is the whole canvas: its overflow at the flow's density cannot move anywhere."""
-    lacked = 24 / 0.7 - 32
-    assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
-    # Two adjacent blocks like this, and none in the other half: each block overflows, but the canvas does not.
-    assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0)
-    # Four blocks: each overflows as much, and the canvas overflows by the total, counted once.
+    missing_area = 24 / 0.7 - 32
+    assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * missing_area * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
+    # Two adjacent blocks of this kind, and none in the other half: each block overflows, but the canvas does not.
+    assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(
+        missing_area * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0
+    )
+    # Four blocks: each has the same overflow, and the canvas overflows by the total, which is counted once.
     assert _density_of_a_crowd(24, 16, blocks=4) == pytest.approx(
-        0.5 * 4 * lacked * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
+        0.5 * 4 * missing_area * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
     )
 
 
@@ -176,7 +178,8 @@ def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
         assert design.own_pdn_channel == dataclasses.replace(design, pdn_channel=design.own_pdn_channel).own_pdn_channel
         return design.own_pdn_channel
 
-    # Of 1,600 µm² a macro with pdn_channel of 10 µm leaves 1,200, with 5 µm 1,375, of which cells take 49% at the most.
+    # Of 1,600 µm², a macro leaves 1,200 with a pdn_channel of 10 µm, and 1,375 with 5 µm. Cells take at most 49% of
+    # these.
     assert [pdn_channel(area) for area in (580.0, 600.0, 670.0, 690.0)] == [10.0, 5.0, 5.0, 0.0]
     with pytest.raises(DesignError, match="pdn_channel: -1"):
         dataclasses.replace(random_design(0), pdn_channel=-1.0)
@@ -208,19 +211,22 @@ def test_wire_over_macros_without_tracks_costs() -> None:
     canvas = dataclasses.replace(square_canvas(4, 4), **tracks)
     design = build("over", canvas, nodes, [Net([("left", 0.0, 0.0), ("right", 0.0, 0.0)])])
     beside = design.initial.moved(np.array([2]), np.array([15.0]), np.array([35.0]))
-    # Ten µm of wire stand in the macro's gcell, which has no track.
+    # Ten µm of wire are in the macro's gcell, which has no track.
     assert compute_costs(design, weights=CHIP).congestion_cost == pytest.approx(10.0 / 80.0)
     assert compute_costs(design, beside, weights=CHIP).congestion_cost == 0.0
 
 
 @pytest.mark.parametrize(("width", "cut"), [(6.0, 1.0), (4.0, 0.8), (0.0, 0.0)])
-def test_a_channel_beside_a_macro_is_no_way_across(width: float, cut: float) -> None:
+def test_a_channel_next_to_a_macro_has_no_tracks_across(width: float, cut: float) -> None:
     nodes = [
         Node("left", NodeKind.PORT, 0.0, 15.0),
         Node("right", NodeKind.PORT, 40.0, 15.0),
         Node("m", NodeKind.HARD, 15.0, 15.0, width, 10.0),
     ]
-    tracks = {"routes_horizontal": 0.1 / 0.7, "macro_routes_horizontal": 0.1 / 0.7}  # room for 10 µm of wire in a gcell
+    tracks = {
+        "routes_horizontal": 0.1 / 0.7,
+        "macro_routes_horizontal": 0.1 / 0.7,
+    }  # tracks for 10 µm of wire per gcell
     design = build(
         "channel", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [Net([("left", 0, 0), ("right", 0, 0)])]
     )

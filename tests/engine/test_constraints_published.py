@@ -37,6 +37,6 @@ def test_published_placements_break_nothing(placer: str, real: Callable[[str], P
         assert legality(design) == (0, 0)
         broken = violations(design)
         assert not any(broken[1:])
-        assert (broken.halos == 0) == (halo == 5.0), "they stand exactly 10 µm apart"
+        assert (broken.halos == 0) == (halo == 5.0), "they are exactly 10 µm apart"
     own, _ = constraints_of(flat)
     assert own.halo[flat.netlist.hard].min() == own.halo[flat.netlist.hard].max() == 5.0, "from HALO in the file"

@@ -83,7 +83,7 @@ def test_the_mask_is_what_the_oracle_allows(seed: int, choices: list[int]) -> No
         for row, column in np.ndindex(mask.shape):
             allowed = legal_by_oracle(design, state, row, column)
             assert not mask[row, column] or allowed
-            if not snaps or state.step == 0:  # on a grid the mask is careful where placed macros are near
+            if not snaps or state.step == 0:  # on a grid, the mask is conservative near placed macros
                 assert mask[row, column] == allowed
         cells = np.argwhere(mask)
         if not len(cells):
@@ -159,7 +159,7 @@ def test_halos_turn_with_the_macro() -> None:
     assert violations(design, dataclasses.replace(design.initial, orientation=turned)).halos == 1
 
 
-def refusal(design: Design, row: int, column: int, *, before: tuple[tuple[int, int], ...] = ()) -> str:
+def rejection(design: Design, row: int, column: int, *, before: tuple[tuple[int, int], ...] = ()) -> str:
     state = PlacementState(design)
     for place in before:
         state.place(*place)
@@ -168,39 +168,39 @@ def refusal(design: Design, row: int, column: int, *, before: tuple[tuple[int, i
     return str(raised.value)
 
 
-def test_refusals_say_which_rule() -> None:
+def test_rejections_name_the_rule() -> None:
     design = four_macros()  # places large (20 × 10), middle (10 × 16), small (6 × 8, turned) on gcells of 10 µm
     large, middle = node_of(design, "large"), node_of(design, "middle")
     blocked = constrained(design, blockages=np.array([[0.0, 0, 20, 20]]))
-    assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in refusal(blocked, 1, 1)
+    assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in rejection(blocked, 1, 1)
     near = constrained(design, port_keepout=6.0)
-    assert "it would be less than the keep-out of 6 µm from a port" in refusal(near, 2, 1)
+    assert "it would be closer to a port than the keep-out of 6 µm" in rejection(near, 2, 1)
     kept_in = constrained(design, regions=(Region("low", np.array([[0.0, 0, 50, 20]]), np.array([large])),))
-    assert "it must stay in region 'low'" in refusal(kept_in, 3, 2)
+    assert "it must stay in region 'low'" in rejection(kept_in, 3, 2)
     kept_out = constrained(
         design, regions=(Region("high", np.array([[0.0, 20, 50, 50]]), np.array([middle]), is_exclusive=True),)
     )
-    assert "it must stay out of the exclusive region 'high'" in refusal(kept_out, 3, 2)
+    assert "it must stay out of the exclusive region 'high'" in rejection(kept_out, 3, 2)
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[large] = 1.0, 8.0
     apart = constrained(design, halo=halo)
-    # large covers (5, 10) to (25, 20); middle, 16 high, would begin at 27 on the gcell two rows up
-    message = refusal(apart, 3, 1, before=((1, 1),))
+    # large covers (5, 10) to (25, 20); middle, with a height of 16, would begin at 27 on the gcell two rows up
+    message = rejection(apart, 3, 1, before=((1, 1),))
     assert "it would be too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
-    assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
+    assert "it would overlap macro 'large'" in rejection(apart, 1, 1, before=((1, 1),))
 
 
-def test_refusals_tell_halos_as_macros_are_turned() -> None:
+def test_rejections_report_halos_in_the_macros_orientation() -> None:
     design = four_macros()
     large, small = node_of(design, "large"), node_of(design, "small")
-    assert design.initial.orientation[small] >= 4  # stands turned
+    assert design.initial.orientation[small] >= 4  # is rotated by 90°
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[small] = 1.0, 9.0
-    message = refusal(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
+    message = rejection(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
     assert f"macro {design.netlist.names[large]!r}: their halos are 9 and 0 µm in x, 1 and 0 µm in y" in message
 
 
-def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
+def test_rejections_name_the_grid_where_there_are_no_halos() -> None:
     """Two macros 10 µm wide on gcells of 10 µm; a pitch of 7 µm brings some gcells closer together than others."""
     nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
     nodes += [Node(name, NodeKind.HARD, 20.0, 20.0, 10.0, 10.0) for name in ("a", "b")]
@@ -214,15 +214,15 @@ def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
             state.place(*divmod(second, 4))
         except IllegalAction as error:
             messages.append(str(error))
-    told = [message for message in messages if "too close" in message]
-    assert told and all("on the snapping grid they may overlap" in message for message in told)
+    near_messages = [message for message in messages if "too close" in message]
+    assert near_messages and all("on the snapping grid they may overlap" in message for message in near_messages)
 
 
 def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
     design = four_macros()
     large = node_of(design, "large")
     tiny = constrained(design, regions=(Region("tiny", np.array([[0.0, 0, 21, 11]]), np.array([large])),))
-    with pytest.raises(ValueError, match="constraints and fixed macros leave it no gcell"):
+    with pytest.raises(ValueError, match="has no legal gcell between constraints and fixed macros"):
         PlacementState(tiny)
     only_e = np.full(design.netlist.num_nodes, 255)
     only_e[large] = 1 << 4
@@ -233,20 +233,20 @@ def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
 def test_corners_are_snapped_below_the_gcells_centre() -> None:
     design = constrained(four_macros(), grid=SnapGrid(7.0, 0.0, 1.0, 0.0))
     state = PlacementState(design)
-    state.place(1, 2)  # large, 20 µm wide, centred at 25: its corner at 15 comes to 1 + 14
+    state.place(1, 2)  # large, 20 µm wide, is centred at 25: its corner at 15 snaps to 1 + 14
     assert state.centres().tolist() == [[25.0, 15.0]]
     state.undo()
     state.place(1, 3)  # its corner at 25 snaps to 22
     assert state.centres().tolist() == [[32.0, 15.0]]
 
 
-def test_snapshots_of_other_constraints_are_refused() -> None:
+def test_snapshots_of_other_constraints_are_rejected() -> None:
     design = four_macros()
     pool = make_pool(design, 1)
     other = make_pool(constrained(design, port_keepout=1.0), 1)
     pool.reset()
     other.reset()
-    with pytest.raises(ValueError, match="of another design"):
+    with pytest.raises(ValueError, match="a different design"):
         other.restore(0, pool.snapshot(0))
 
 

@@ -35,7 +35,7 @@ def golden(ariane_folder: Path) -> dict[str, dict[str, float]]:
 def test_all_parts_agree(name: str, ariane_folder: Path, netlist: Netlist, golden: dict) -> None:
     design = Design(name, netlist, *read_placement(ariane_folder / name, netlist))
     costs = proxy_cost(design)
-    # The reference placements' values are given with ten digits, the cases' with all.
+    # The values of the reference placements have ten digits, those of the cases have all.
     tolerance = 1e-9 if name in REFERENCE else 2e-12
     for part in PARTS:
         assert getattr(costs, part) == pytest.approx(golden[name][part], rel=tolerance), part

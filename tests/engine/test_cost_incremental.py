@@ -113,12 +113,12 @@ def test_undone_moves_change_nothing() -> None:
 @pytest.mark.parametrize("name", ["proxy", "chip"])
 @pytest.mark.parametrize("away", [-1e9, -1e6, 1e6, 1e9])
 def test_a_macro_far_off_the_canvas_covers_nothing(name: Literal["proxy", "chip"], away: float) -> None:
-    # More gcells away than 32-bit whole numbers go.
+    # The distance in gcells exceeds 32-bit integers.
     design = dataclasses.replace(four_macros(), canvas=square_canvas(200, 200, cell=0.4))
     weights = CostWeights(1.0, 0.7, 0.3, name)
     cost = IncrementalCost(design, weights=weights)
     node = movable(design, NodeKind.HARD)[0]
-    # Where it stands along the other axis matters to wires alone.
+    # Its position along the other axis affects only wires.
     assert cost.move(node, away, 10.0).density_cost == cost.move(node, away, design.canvas.height / 2).density_cost
     cost.undo()
     assert cost.move(node, 10.0, away).density_cost == cost.move(node, design.canvas.width / 2, away).density_cost
@@ -152,11 +152,11 @@ def test_a_move_by_hand() -> None:
     assert cost.placement.x[0] == 35
 
 
-def test_what_cannot_move_is_refused_and_changes_nothing() -> None:
+def test_what_cannot_move_is_rejected_and_changes_nothing() -> None:
     design = four_macros()
     cost = IncrementalCost(design)
     number = {name: node for node, name in enumerate(design.netlist.names)}
-    refused = [
+    rejected = [
         (lambda: cost.move(99, 1.0, 1.0), "node 99: design 'four_macros' has nodes 0 to 6"),
         (lambda: cost.move(-1, 1.0, 1.0), "node -1: "),
         (lambda: cost.move(number["left"], 1.0, 1.0), "'left' .*cannot move, it is a port"),
@@ -170,7 +170,7 @@ def test_what_cannot_move_is_refused_and_changes_nothing() -> None:
             r"'large' .*\(nan, 1.0\); both must be in ±1e\+09",
         ),
     ]
-    for call, message in refused:
+    for call, message in rejected:
         with pytest.raises(DesignError, match=message):
             call()
     assert cost.placement == design.initial
@@ -179,7 +179,7 @@ def test_what_cannot_move_is_refused_and_changes_nothing() -> None:
 
 def test_a_standard_cell_stays() -> None:
     design = build("cells", square_canvas(), [Node("cell", NodeKind.CELL, 5, 5)], [])
-    with pytest.raises(DesignError, match="it is a cell, no macro"):
+    with pytest.raises(DesignError, match="it is a cell, not a macro"):
         IncrementalCost(design).move(0, 1.0, 1.0)
 
 

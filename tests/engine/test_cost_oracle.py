@@ -21,7 +21,7 @@ def assert_agrees(design: Design, placement: Placement) -> None:
         np.testing.assert_allclose(found, np.array(wanted), rtol=1e-11, atol=1e-12)
 
 
-def test_the_hand_made_design() -> None:
+def test_a_small_design_by_hand() -> None:
     assert_agrees(four_macros(), four_macros().initial)
 
 

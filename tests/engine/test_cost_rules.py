@@ -1,7 +1,7 @@
 """Each rule of the cost with numbers computed by hand, on grids of 10 µm gcells.
 
 `square_canvas`: a gcell holds 20 horizontal and 40 vertical tracks; a hard macro that covers a gcell's whole side
-blocks half of them. Maps are compared as {(row, column): tracks}, zeros left out.
+blocks half of them. Maps are compared as {(row, column): tracks}, without zeros.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_the_reward_loses_the_weighted_term_and_the_cost_stays(edge: Path) -> No
     assert plain - reward == pytest.approx([0.375 * value for value in expected], abs=1e-6)
 
 
-def test_the_worked_example_of_contributing_compiles_and_is_what_the_page_says(tmp_path: Path) -> None:
+def test_the_worked_example_of_contributing_compiles_and_matches_the_page(tmp_path: Path) -> None:
     page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (diff,) = re.findall(r"```diff\n--- .*\n\+\+\+ .*\n((?:.*\n)*?)```", page)
     lines = [(line[:1], f"{line[1:]}\n") for line in diff.splitlines()]
@@ -91,11 +91,11 @@ def test_a_term_that_fails_is_the_steps_error(tmp_path: Path) -> None:
     body = re.compile(r"override \{.*?return [^;]*;", re.DOTALL)
     failing = body.sub('override { (void)x; (void)y; (void)orientation; throw "no";', SOURCE.read_text())
     library = compiled(failing, tmp_path)
-    with pytest.raises(WorkerError, match="cost term 'edge distance' gave no finite number"):
+    with pytest.raises(WorkerError, match="cost term 'edge distance' returned a value that is not finite"):
         last_step(four_macros(), dataclasses.replace(PLAIN, cost_terms=(f"{library}:1",)))
 
 
-def test_what_is_no_cost_term_is_refused(tmp_path: Path) -> None:
+def test_a_library_without_a_cost_term_is_rejected(tmp_path: Path) -> None:
     text = tmp_path / "text.so"
     text.write_text("no library")
     other = compiled('extern "C" int other() { return 1; }', tmp_path)
@@ -108,9 +108,9 @@ def test_what_is_no_cost_term_is_refused(tmp_path: Path) -> None:
             build(EnvConfig, {"cost_terms": [given]}, "env.")
 
 
-def test_a_library_for_another_version_is_refused(tmp_path: Path) -> None:
+def test_a_library_for_another_version_is_rejected(tmp_path: Path) -> None:
     header = (include_folder() / "placement_cost_term.hpp").read_text().replace("#pragma once", "")
     header = header.replace("VERSION 1", "VERSION 2")
     library = compiled(header + SOURCE.read_text().replace('#include "placement_cost_term.hpp"', ""), tmp_path)
-    with pytest.raises(ConfigError, match="is of version 2; build it again for version 1"):
+    with pytest.raises(ConfigError, match="has version 2; rebuild it for version 1"):
         make_pool(four_macros(), 1, config=dataclasses.replace(PLAIN, cost_terms=(f"{library}:1",)))

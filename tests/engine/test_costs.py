@@ -20,7 +20,7 @@ def test_the_parts_sum_to_the_proxy_cost() -> None:
     assert proxy_cost(design, design.initial) == proxy_cost(design)
 
 
-def test_a_short_placement_is_refused() -> None:
+def test_a_short_placement_is_rejected() -> None:
     with pytest.raises(DesignError, match=r"placement of 21 nodes .*'four_macros' of 7 nodes"):
         proxy_cost(four_macros(), random_design(0).initial)
 

@@ -95,7 +95,7 @@ def test_every_reset_but_the_first_draws() -> None:
         assert pool.observe()[0]["design"].tolist() == [6, 10, 8]
 
 
-def test_no_more_is_made_than_one_design_ahead() -> None:
+def test_at_most_one_design_is_generated_ahead() -> None:
     designs = Numbered()
     with make_pool(designs, ENVS, config=NONE) as pool:
         for _ in range(4):
@@ -124,7 +124,7 @@ def test_a_snapshot_belongs_to_its_design() -> None:
         pool.step(first_legal(pool.observe()[0]))
         state = pool.snapshot(0)
         before = {name: values.copy() for name, values in pool.observe([0])[0].items()}
-        with pytest.raises(ValueError, match="another design"):
+        with pytest.raises(ValueError, match="a different design"):
             pool.restore(1, state)
         pool.step(first_legal(pool.observe()[0]))
         pool.restore(0, state)
@@ -134,10 +134,10 @@ def test_a_snapshot_belongs_to_its_design() -> None:
 @pytest.mark.parametrize(
     ("designs", "message"),
     [
-        (Numbered(broken=4), "its next design cannot be made: this one is broken"),
+        (Numbered(broken=4), "its next design cannot be generated: this one is broken"),
         (
             Numbered(bounds=BOUNDS._replace(columns=7)),
-            r"8 columns.* was drawn; the bounds are 9 rows, 7 col",
+            r"8 columns.* was drawn, which exceeds the bounds of 9 rows, 7 col",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_design_that_cannot_be_made_fails_the_step_that_needs_it(designs: Numb
 def test_the_first_designs_fail_at_once() -> None:
     with pytest.raises(DesignError, match="broken"):
         make_pool(Numbered(broken=2), ENVS)
-    with pytest.raises(ValueError, match="design_of_env: not with a distribution"):
+    with pytest.raises(ValueError, match="design_of_env: must be None with a distribution"):
         make_pool(Numbered(), 2, design_of_env=[0, 1])
 
 

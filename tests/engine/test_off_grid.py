@@ -119,11 +119,11 @@ def blocks(*sizes: tuple[float, float], off_grid: bool = True, halo: float = 0.0
     )
 
 
-def test_a_macro_abuts_what_it_can_touch_in_its_cell_and_stands_at_the_centre_elsewhere() -> None:
+def test_a_macro_abuts_what_it_can_touch_in_its_cell_and_is_at_the_centre_elsewhere() -> None:
     state = PlacementState(blocks((12, 12), (8, 14), (6, 6)))
     state.place(0, 0)  # the corner: both edges can be touched there
     np.testing.assert_allclose(state.centres()[-1], [6, 6])
-    state.place(0, 1)  # beside it, on the lower edge: 12 + 4, 7
+    state.place(0, 1)  # next to it, on the lower edge: 12 + 4, 7
     np.testing.assert_allclose(state.centres()[-1], [16, 7])
     state.place(2, 2)  # nothing near: the cell's centre
     np.testing.assert_allclose(state.centres()[-1], [25, 25])
@@ -161,7 +161,7 @@ def test_a_snapping_grid_is_kept() -> None:
     assert 12 <= corners[1, 0] - corners[0, 0] <= 12 + 0.7
 
 
-def test_what_leaves_a_macro_no_place_is_refused_before_an_episode() -> None:
+def test_a_macro_without_a_position_is_rejected_before_an_episode() -> None:
     design = blocks((12, 12), (8, 14))
     whole = Rectangle(0, 0, 40, 40)
     constraints = dataclasses.replace(

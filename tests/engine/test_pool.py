@@ -124,7 +124,7 @@ def test_the_call_after_the_end_begins_the_next_episode(threads: int) -> None:
         first = pool.reset()[0]
         first = {name: array.copy() for name, array in first.items()}
         results = [flat(pool.step(pool.sample_actions())) for _ in range(3)]
-        results.append(flat(pool.step([-5, 10**6])))  # ignored, whatever they are
+        results.append(flat(pool.step([-5, 10**6])))  # ignored, whatever their values
     assert [result["terminated"].tolist() for result in results] == [[False] * 2] * 2 + [[True] * 2, [False] * 2]
     assert results[2]["step"].tolist() == [3, 3] and not results[2]["mask"].any()
     assert results[3]["elapsed_step"].tolist() == [0, 0] and not results[3]["reward"].any()
@@ -243,7 +243,7 @@ def test_sampled_actions_reach_every_legal_gcell_and_no_other() -> None:
         assert drawn == set(np.flatnonzero(mask).tolist())
 
 
-def test_a_snapshot_goes_on_where_it_was_taken() -> None:
+def test_a_snapshot_resumes_where_it_was_taken() -> None:
     design = random_design(3, canvas=square_canvas(9, 7))
     with make_pool(design, 2, num_threads=2, seed=1) as pool, make_pool([four_macros(), design], 2) as other:
         pool.reset(), other.reset()
@@ -292,7 +292,7 @@ def test_the_snapshot_format_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "empty", "longer"])
-def test_a_damaged_snapshot_is_refused_and_changes_nothing(damage: str) -> None:
+def test_a_damaged_snapshot_is_rejected_and_changes_nothing(damage: str) -> None:
     with make_pool([four_macros(), designs()[1]], 2, num_threads=1) as pool:
         pool.reset()
         pool.step(pool.sample_actions())
@@ -321,7 +321,7 @@ def test_results_are_not_written_over_while_they_are_held(batch_size: int) -> No
             del result
             pool.send(pool.sample_actions(ids), ids)
         assert all(np.array_equal(array, copy) for array, copy in held)
-    assert all(np.array_equal(array, copy) for array, copy in held)  # and they outlive the pool
+    assert all(np.array_equal(array, copy) for array, copy in held)  # and they outlive the pool, too
 
 
 def test_batches_that_nobody_holds_are_used_again_without_a_copy() -> None:

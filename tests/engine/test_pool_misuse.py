@@ -22,7 +22,7 @@ from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
 from tests.support.waiting import wait_until
 
-DEADLINE = 20.0  # seconds for what ought to happen at once
+DEADLINE = 20.0  # seconds for an event that should be immediate
 
 
 def ids(*values: int) -> np.ndarray:
@@ -70,7 +70,7 @@ def test_more_sends_than_environments(pool) -> None:
     with pytest.raises(RuntimeError, match="in flight"):
         pool.send(ids(0, 0, 0, 0))
     assert receive_all(pool) == [0, 1, 2, 3]
-    with pytest.raises(IndexError, match=r"4 is not in \[0, 4\)"):
+    with pytest.raises(IndexError, match=r"4 must be in \[0, 4\)"):
         pool.send(ids(0, 0, 0, 0, 0), ids(0, 1, 2, 3, 4))
     assert_usable(pool)
 
@@ -94,16 +94,16 @@ def test_a_send_to_a_busy_environment(pool) -> None:
 
 
 def test_the_same_environment_twice(pool) -> None:
-    with pytest.raises(ValueError, match="1 is named twice in one call"):
+    with pytest.raises(ValueError, match="1 occurs twice in one call"):
         begun(pool).send(ids(12, 12, 12), ids(1, 0, 1))
-    with pytest.raises(ValueError, match="3 is named twice"):
+    with pytest.raises(ValueError, match="3 occurs twice"):
         pool.async_reset(ids(3, 3))
     assert pool.in_flight == 0
     assert_usable(pool)
 
 
 @pytest.mark.parametrize("bad", [-1, 4, 2**31 - 1, -(2**31)])
-def test_an_environment_that_there_is_not(pool, bad) -> None:
+def test_an_environment_that_does_not_exist(pool, bad) -> None:
     begun(pool)
     for call in (
         lambda: pool.send(ids(12, 12), ids(0, bad)),
@@ -114,7 +114,7 @@ def test_an_environment_that_there_is_not(pool, bad) -> None:
         lambda: pool.placement(bad),
         lambda: pool.observe(ids(bad)),
     ):
-        with pytest.raises(IndexError, match=rf"{bad} is not in \[0, 4\)"):
+        with pytest.raises(IndexError, match=rf"{bad} must be in \[0, 4\)"):
             call()
     assert_usable(pool)
 
@@ -134,7 +134,7 @@ def test_an_environment_that_there_is_not(pool, bad) -> None:
         (ids(1, 2), [0, 2**31], ValueError, "env_id: 2147483648 must be in"),
         (ids(1, 2), np.zeros((1, 2), np.int32), ValueError, r"env_id: shape \[1, 2\]"),
         (ids(1, 2), ids(1), ValueError, r"actions: shape \[2\], expected \[1\]"),
-        (ids(), ids(), ValueError, "no environment is named"),
+        (ids(), ids(), ValueError, "must contain at least one environment"),
     ],
 )
 def test_a_wrong_shape_or_dtype_at_any_call(pool, actions, env_id, error, message) -> None:
@@ -150,8 +150,8 @@ def test_a_wrong_shape_or_dtype_at_any_call(pool, actions, env_id, error, messag
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (25, "environment 2: action 25 .*'large'.*no cell of its grid of 5 × 5"),
-        (-1, "environment 2: action -1 for macro 'large'.*no cell"),
+        (25, "environment 2: action 25 .*'large'.*not a cell of the grid of 5 × 5"),
+        (-1, "environment 2: action -1 for macro 'large'.*not a cell"),
         (2**31 - 1, "environment 2: action 2147483647"),
         (20, r"environment 2: action 20 \(row 4, column 0\).*beyond the canvas of 50 × 50"),
         (3, "environment 2: .*overlap macro 'kept'"),
@@ -169,10 +169,10 @@ def test_an_illegal_action(pool, action, message) -> None:
 
 def test_recv_with_nothing_in_flight(pool) -> None:
     for timeout in (None, 5.0):
-        with pytest.raises(RuntimeError, match="would wait for ever, 0 environments are in flight"):
+        with pytest.raises(RuntimeError, match="would wait forever: 0 environments are in flight"):
             pool.recv(timeout)
     begun(pool)
-    with pytest.raises(RuntimeError, match="would wait for ever"):
+    with pytest.raises(RuntimeError, match="would wait forever"):
         pool.recv()
     if not pool.synchronous:
         pool.send(ids(12), ids(3))
@@ -207,7 +207,7 @@ def test_recv_from_several_threads_at_once() -> None:
         thread = threading.Thread(target=receive)
         thread.start()
         error: Exception = TimeoutError()
-        while isinstance(error, TimeoutError):  # until the thread has begun
+        while isinstance(error, TimeoutError):  # until the thread has started
             with pytest.raises((TimeoutError, RuntimeError)) as caught:
                 pool.recv(timeout=0.01)
             error = caught.value
@@ -244,8 +244,10 @@ def test_a_timeout_in_synchronous_mode_loses_nothing() -> None:
 @pytest.mark.parametrize("batch", [4, 2])
 def test_an_exception_in_a_worker_names_its_environment(batch: int) -> None:
     with one_macro_pool(4, lambda x: np.nan if x > 20 else 0.0, batch_size=batch, num_threads=2) as pool:
-        pool.send(ids(4, 0), ids(3, 1))  # the one at the right fails
-        with pytest.raises(WorkerError, match=r"environment 3: its step failed.*gave no finite number") as caught:
+        pool.send(ids(4, 0), ids(3, 1))  # the right one fails
+        with pytest.raises(
+            WorkerError, match=r"environment 3: its step failed.*returned a value that is not finite"
+        ) as caught:
             pool.recv(DEADLINE)
         assert caught.value.env_id == 3
         info = pool.recv(DEADLINE)[4]
@@ -278,7 +280,7 @@ def test_use_after_close(pool) -> None:
 
 
 def test_close_ends_the_threads_with_work_in_flight() -> None:
-    before = set(os.listdir("/proc/self/task"))  # threads of libraries among them may end meanwhile
+    before = set(os.listdir("/proc/self/task"))  # threads of libraries may end during the test
     calls: list[float] = []
 
     def term(x: float) -> float:
@@ -295,7 +297,7 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
         pool.close()
         assert len(calls) < 64  # it does not wait for queued work
         assert set(os.listdir("/proc/self/task")) <= before
-    pool = None  # it holds the term, and the term holds it
+    pool = None  # it refers to the term, and the term refers to it
 
 
 def test_close_wakes_who_receives() -> None:
@@ -318,7 +320,7 @@ def test_close_wakes_who_receives() -> None:
     pool.close()
     thread.join(DEADLINE)
     assert "closed" in str(raised[0])
-    pool = None  # it holds the term, and the term holds it
+    pool = None  # it refers to the term, and the term refers to it
 
 
 @pytest.mark.parametrize(
@@ -341,7 +343,7 @@ def test_wrong_settings(settings, message) -> None:
 
 def test_a_design_that_cannot_be_played_is_named() -> None:
     nodes = [Node("p", NodeKind.PORT, 0, 0), Node("huge", NodeKind.HARD, 10, 10, 20, 20)]
-    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' reaches beyond the canvas"):
+    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' extends beyond the canvas"):
         make_pool([four_macros(), build("small", square_canvas(2, 2), nodes, [])], 4)
 
 
@@ -361,7 +363,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_a_forked_child_is_told_to_make_its_own() -> None:
+def test_a_forked_child_must_create_a_pool() -> None:
     done = run_python("""
         pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
         pool.async_reset(); pool.recv(10)

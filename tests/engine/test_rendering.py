@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -32,6 +33,11 @@ def test_a_replay_shows_what_was_seen() -> None:
             assert not array[length:].any(), name
 
 
+def test_jax_uses_the_arrays_without_a_copy() -> None:
+    for array in EpisodeRenderer([four_macros()]).arrays(3, 5):
+        assert jax.device_put(array).unsafe_buffer_pointer() == array.ctypes.data
+
+
 def test_compact_maps_are_the_maps_rounded() -> None:
     renderer = EpisodeRenderer([four_macros()])
     compact = renderer.arrays(1, 4, compact_maps=True)
@@ -46,20 +52,20 @@ def test_compact_maps_are_the_maps_rounded() -> None:
     ("design", "actions", "length", "error", "message"),
     [
         ([0], [[12, 12]], [2], IllegalAction, "episode 0: action 12 .*'middle'.*overlap macro 'large'"),
-        ([0], [[12, 7]], [3], ValueError, r"lengths: every one must be in \[0, 2\]"),
+        ([0], [[12, 7]], [3], ValueError, r"lengths: every value must be in \[0, 2\]"),
         ([0], [[12, 7]], [-1], ValueError, "lengths"),
-        ([1], [[12, 7]], [1], IndexError, r"design_index: every one must be in \[0, 1\)"),
+        ([1], [[12, 7]], [1], IndexError, r"design_index: every value must be in \[0, 1\)"),
         ([0], [[12.0, 7.0]], [1], TypeError, "actions: must be integers, not float64"),
         ([0, 0], [[12, 7]], [1], ValueError, r"design_index: shape \[2\], expected \[1\]"),
         ([0], [12, 7], [1], ValueError, r"actions: shape \[2\], expected \[any, any\]"),
     ],
 )
-def test_what_cannot_have_been_played_is_refused(design, actions, length, error, message) -> None:
+def test_what_cannot_have_been_played_is_rejected(design, actions, length, error, message) -> None:
     with pytest.raises(error, match=message):
         EpisodeRenderer([four_macros()]).render(design, actions, length)
 
 
 def test_a_design_that_cannot_be_played_is_named() -> None:
     nodes = [Node("p", NodeKind.PORT, 0, 0), Node("huge", NodeKind.HARD, 10, 10, 20, 20)]
-    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' reaches beyond the canvas"):
+    with pytest.raises(DesignError, match=r"'small' cannot be played: node 'huge' extends beyond the canvas"):
         EpisodeRenderer([four_macros(), build("small", square_canvas(2, 2), nodes, [])])

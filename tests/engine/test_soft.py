@@ -203,7 +203,7 @@ def test_unknown_placer_names_the_choices() -> None:
         place_soft_macros(design, design.initial, "gravity")
 
 
-def test_what_stands_must_be_placed() -> None:
+def test_obstacles_must_be_placed() -> None:
     design = build("open", square_canvas(), [_hard("a", 20, 20), _soft("s")], [])
     unplaced = dataclasses.replace(design.initial, placed=np.array([False, True]))
     with pytest.raises(DesignError, match="'a' is not placed"):
@@ -219,7 +219,7 @@ def test_native_placer_checks_lengths() -> None:
     two, three = np.zeros(2), np.zeros(3)
     with pytest.raises(ValueError, match="one value per node"):
         instance.place(two, three, np.zeros(2, dtype=np.int8))
-    with pytest.raises(ValueError, match="3 nodes for a design of 2"):
+    with pytest.raises(ValueError, match="3 values and the design has 2"):
         instance.place(three, three.copy(), np.zeros(3, dtype=np.int8))
 
 

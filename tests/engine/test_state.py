@@ -16,7 +16,7 @@ from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import TURN, Canvas, Design, NodeKind
 from tests.support.designs import Net, Node, build, four_macros, random_design, square_canvas
 
-TOUCHING = 1e-6  # µm, an overlap of this or less is rounding
+TOUCHING = 1e-6  # µm; an overlap of at most this is rounding
 
 
 def size_of(design: Design, node: int) -> tuple[float, float]:
@@ -27,8 +27,8 @@ def size_of(design: Design, node: int) -> tuple[float, float]:
 def standing_nodes(design: Design, state: PlacementState) -> dict[int, tuple[float, float]]:
     """Returns the centres of ports, cells, fixed nodes and placed macros."""
     netlist, initial = design.netlist, design.initial
-    stands = initial.fixed | np.isin(netlist.kind, (NodeKind.PORT, NodeKind.CELL))
-    centres = {int(node): (initial.x[node], initial.y[node]) for node in np.flatnonzero(stands)}
+    is_obstacle = initial.fixed | np.isin(netlist.kind, (NodeKind.PORT, NodeKind.CELL))
+    centres = {int(node): (initial.x[node], initial.y[node]) for node in np.flatnonzero(is_obstacle)}
     for node, (x, y) in zip(design.placing_order, state.centres(), strict=False):
         centres[int(node)] = (x, y)
     return centres
@@ -272,13 +272,13 @@ def test_the_observation_scales_and_clips_the_maps() -> None:
     assert state.step > 3
 
 
-def test_refusals_name_what_is_wrong() -> None:
+def test_rejections_name_what_is_wrong() -> None:
     state = PlacementState(four_macros())
     with pytest.raises(ValueError, match="nothing is placed"):
         state.undo()
     with pytest.raises(IllegalAction, match="beyond the canvas"):
         state.place(0, 0) if not state.mask()[0, 0] else state.place(4, 0)
-    with pytest.raises(IllegalAction, match="no cell"):
+    with pytest.raises(IllegalAction, match="not a cell"):
         state.place(5, 0)
     for _ in range(3):
         assert place_somewhere(state, 0)

@@ -107,7 +107,7 @@ def test_whitespace_against_a_fine_raster(seed):
     assert found.largest * empty.sum() == pytest.approx(best)
     left, low, right, high = largest_empty_rectangle(design, design.initial)
     assert (right - left) * (high - low) == pytest.approx(best)
-    # Squares of 5 × 5 µm that move in steps of 1 µm; those that reach each other.
+    # Squares of 5 × 5 µm in steps of 1 µm, and those that are connected.
     corners_free = np.lib.stride_tricks.sliding_window_view(empty, (5, 5)).all((2, 3))
     labels, count = ndimage.label(corners_free)
     covered = []

@@ -120,7 +120,7 @@ def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
         handle, recv, _, step = pool.xla()
         with pytest.raises(Exception, match="environment 1: action 99"):
             jax.block_until_ready(step(handle, jnp.array([12, 99], jnp.int32)))
-        with pytest.raises(Exception, match="would wait for ever"):
+        with pytest.raises(Exception, match="would wait forever"):
             jax.block_until_ready(recv(handle))
         with pytest.raises(Exception, match="environment 0: action 2147483647"):
             jax.block_until_ready(step(handle, jnp.array([2**32 - 1, 12], jnp.uint32)))

@@ -60,10 +60,10 @@ def test_gymnasium_finds_nothing_to_say(render_mode) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("identity", ["MacroPlacement-v0", "placement:MacroPlacement-v0"])
-def test_it_can_be_made_by_id(identity) -> None:
+def test_it_can_be_created_by_id(identity) -> None:
     env = gymnasium.make(identity, design="toy6", render_mode="rgb_array")
     check_env(env.unwrapped)
-    _, info = env.reset(seed=1)  # through the wrappers that make puts around it, which check every step
+    _, info = env.reset(seed=1)  # through the wrappers of `make`, which check every step
     ended = False
     while not ended:
         _, _, ended, _, info = env.step(env.action_space.sample(info["action_mask"]))

@@ -57,7 +57,7 @@ def test_an_episode_is_the_gymnasium_environments(design: Design) -> None:
     envs.close()
 
 
-def test_environments_out_of_phase_are_begun_anew_one_by_one(design: Design) -> None:
+def test_environments_out_of_phase_are_reset_one_by_one(design: Design) -> None:
     envs = PoolVecEnv(make_pool(design, 2, num_threads=1))
     envs.reset()
     envs.pool.step(first_legal(envs.action_masks())[:1], [0])
@@ -72,7 +72,7 @@ def test_environments_out_of_phase_are_begun_anew_one_by_one(design: Design) -> 
     envs.close()
 
 
-def test_what_it_is_asked(design: Design) -> None:
+def test_attributes_and_methods(design: Design) -> None:
     with pytest.raises(ValueError, match=r"batch_size=1: must be 2"):
         PoolVecEnv(make_pool(design, 2, batch_size=1))
     envs = PoolVecEnv(make_pool(design, 2, num_threads=1))
@@ -80,7 +80,7 @@ def test_what_it_is_asked(design: Design) -> None:
     assert envs.get_attr("num_envs", [0]) == [2]
     with pytest.raises(AttributeError, match="render"):
         envs.env_method("render")
-    with pytest.raises(AttributeError, match="no attributes of their own"):
+    with pytest.raises(AttributeError, match="have no attributes"):
         envs.set_attr("width", 3)
     envs.close()
 

@@ -78,7 +78,7 @@ def test_some_may_be_reset_alone() -> None:
     envs.close()
 
 
-def test_refused_actions_leave_it_usable() -> None:
+def test_rejected_actions_leave_it_usable() -> None:
     envs = PlacementVectorEnv(four_macros(), 2, num_threads=1)
     envs.reset()
     for actions, error in (
@@ -93,7 +93,7 @@ def test_refused_actions_leave_it_usable() -> None:
     envs.close()
 
 
-def test_it_can_be_made_by_id_and_wrapped() -> None:
+def test_it_can_be_created_by_id_and_wrapped() -> None:
     envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=2, design=four_macros())
     assert isinstance(envs, PlacementVectorEnv)
     wrapped = RecordEpisodeStatistics(envs)
@@ -106,7 +106,7 @@ def test_it_can_be_made_by_id_and_wrapped() -> None:
     wrapped.close()
 
 
-def test_gymnasiums_own_vectorisation_can_be_asked_for() -> None:
+def test_gymnasiums_own_vectorisation_can_be_selected() -> None:
     envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=2, vectorization_mode="sync", design="toy6")
     assert isinstance(envs, SyncVectorEnv)
     assert envs.reset(seed=0)[0]["step"].tolist() == [0, 0]

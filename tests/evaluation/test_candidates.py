@@ -33,16 +33,16 @@ def searched(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_best_by_the_check_is_kept(made: Path, searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads((searched / "candidates.json").read_text())
-    worth = {one["number"]: one["flat_wirelength"] + 60 * one["beyond_tracks"] for one in record["candidates"]}
+    scores = {one["number"]: one["flat_wirelength"] + 60 * one["beyond_tracks"] for one in record["candidates"]}
     best = json.loads((searched / "metrics.json").read_text())
-    assert len(set(worth.values())) == 2  # unlike seeds, unlike placements
-    assert best["candidate"] == min(worth, key=lambda number: worth[number])
+    assert len(set(scores.values())) == 2  # different seeds give different placements
+    assert best["candidate"] == min(scores, key=lambda number: scores[number])
     assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "full=true", "json=true"]) == 0
     again = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds places
+    assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds positions
 
 
-def test_a_stopped_search_goes_on_to_the_same_end(
+def test_a_stopped_search_resumes_to_the_same_end(
     made: Path, searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = SearchConfig(
@@ -67,14 +67,14 @@ def test_a_stopped_search_goes_on_to_the_same_end(
     assert not searching._Record(tmp_path, design, search_identity(design, [], **searching._identity(other))).found
 
 
-def test_what_cannot_be_checked_is_refused_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_checked_is_rejected_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "design=toy6", *WORDS]) == 2
     assert "has no flat netlist" in capsys.readouterr().err
     assert main(["search", "checkpoint=run", "candidates=2"]) == 2
     assert "candidates=2: needs design=" in capsys.readouterr().err
 
 
-def test_a_mixed_size_start_is_kept_where_its_refinement_is_worth_less(
+def test_a_mixed_size_start_is_kept_if_its_refinement_is_worse(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*(word for word in WORDS if "method" not in word), "method=mixed_size", f"out={tmp_path}"]

@@ -21,7 +21,7 @@ from placement.netlist.load import load
 from placement.report.curves import plot_cost_over_time, plot_side_by_side
 
 
-def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flips_report_the_requested_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["design=toy6", "flips=true", "plots=false", f"out={tmp_path}"]
     assert main(["evaluate", *words, "cost=chip"]) == 0
     out = capsys.readouterr().out

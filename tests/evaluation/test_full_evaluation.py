@@ -38,7 +38,7 @@ def test_the_full_evaluation_is_in_table_json_and_pictures(
     assert "pieces of row area" in out and "cells without a place" in out
     assert "did not spread" not in out
     measured = compute_costs(load(made, tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
-    assert found["cost"] == pytest.approx(measured.total, rel=1e-5)  # the file rounds places
+    assert found["cost"] == pytest.approx(measured.total, rel=1e-5)  # the file rounds positions
     assert {"cells.png", "routing.png", "placement.png", "rows.png"} <= {path.name for path in tmp_path.iterdir()}
     assert json.loads((tmp_path / "metrics.json").read_text())["flat_wirelength"] == found["flat_wirelength"]
 
@@ -50,12 +50,12 @@ def test_a_design_without_its_flat_netlist_says_how_to_get_one(capsys: pytest.Ca
     assert "import" in message
 
 
-def test_an_unknown_cost_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_cost_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "design=toy6", "cost=silicon"]) == 2
     assert "cost.name='silicon': must be proxy or chip" in capsys.readouterr().err
 
 
-def test_a_search_lowers_the_cost_that_is_asked_for(made: Path, tmp_path: Path) -> None:
+def test_a_search_lowers_the_cost_that_is_requested(made: Path, tmp_path: Path) -> None:
     chip = {}
     for cost in ("chip", "proxy"):
         out = tmp_path / cost
@@ -68,7 +68,7 @@ def test_a_search_lowers_the_cost_that_is_asked_for(made: Path, tmp_path: Path) 
     assert chip["chip"] < chip["proxy"]
 
 
-def test_nets_of_too_many_pins_are_told(
+def test_nets_of_too_many_pins_are_reported(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = int((np.diff(read_flat(made / FLAT_NAME).netlist.net_start) > 5).sum())
@@ -79,7 +79,7 @@ def test_nets_of_too_many_pins_are_told(
     assert f"note: {large} nets have more than 5 pins" in capsys.readouterr().out
 
 
-def test_cells_that_do_not_spread_are_told(
+def test_cells_that_do_not_spread_are_reported(
     made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(full_evaluation, "SETTINGS", PlacerSettings(iterations=20))

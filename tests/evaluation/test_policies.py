@@ -105,8 +105,8 @@ def test_the_seed_decides_the_samples(run_folder, tmp_path):
 def test_the_policy_is_judged_by_the_cost_that_it_was_trained_on(run_folder, tmp_path):
     trained, text = evaluate(run_folder, out=str(tmp_path / "trained"))
     assert trained.weights == DEFAULT_WEIGHTS and "chip cost" in text and "proxy" not in text
-    asked, text = evaluate(run_folder, cost="proxy", out=str(tmp_path / "asked"))
-    assert asked.weights == CostConfig(name="proxy").weights() and "proxy cost" in text
+    by_proxy, text = evaluate(run_folder, cost="proxy", out=str(tmp_path / "asked"))
+    assert by_proxy.weights == CostConfig(name="proxy").weights() and "proxy cost" in text
 
 
 def test_weights_that_are_given_count_in_the_cost_of_the_training():
@@ -126,7 +126,7 @@ def test_the_best_is_chosen_by_the_weights_given(run_folder, tmp_path):
     assert metrics.costs.total == 2 * min(wirelengths)
 
 
-def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
+def test_folders_that_cannot_be_evaluated_are_rejected(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "config.yaml").write_text("design: [toy6]\nwheels: 4\n")
@@ -135,7 +135,7 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
     for file in sorted((without / CHECKPOINTS_NAME).rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     for run, message in (
-        (tmp_path / "missing", "there is no such folder"),
+        (tmp_path / "missing", "no such folder"),
         (tmp_path / "empty", "it has no config.yaml"),
         (tmp_path / "strange", "wheels=4 no longer exist"),
         (two, "trained on several: toy6, planted20"),
@@ -145,7 +145,7 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
             evaluate(run, design=None)
 
 
-def test_every_episode_a_dead_end_is_told(run_folder, monkeypatch):
+def test_only_dead_ends_are_reported(run_folder, monkeypatch):
     from placement.training.rollout import Evaluation, Evaluator
 
     ended = [Evaluation(0, greedy, None, None) for greedy in (True, False, False)]

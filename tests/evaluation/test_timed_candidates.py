@@ -38,7 +38,7 @@ def test_slack_is_shown_and_counts(folder: Path, tmp_path: Path, capsys: pytest.
     chosen = max(found, key=lambda number: (found[number]["spread"], found[number]["tns"]))
     assert best["candidate"] == chosen and len({one["tns"] for one in found.values()}) == 3
     assert found[chosen]["failing"] > 0 and best["tns"] == pytest.approx(found[chosen]["tns"], rel=1e-3)
-    # The cells of the table are those that `evaluate` times.
+    # The cells in the table are those that `evaluate` times.
     words = [f"design={folder / 'fast'}", f"placement={tmp_path / 'placement.plc'}", "full=true", "timing=true"]
     assert main(["evaluate", *words, "json=true"]) == 0
     again = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -51,7 +51,7 @@ def test_slack_is_weighed_against_wires_by_hand() -> None:
         Candidate(number, "start", 0.1, 1.0, 10, wirelength, True, 0, 0.0, design.initial, -9.0, tns, 3)
         for number, wirelength, tns in ((0, 99.0, -120.0), (1, 101.0, -80.0))
     )
-    # 2% of the mean wirelength against 40% of the mean slack.
+    # 2% of the mean wirelength, compared with 40% of the mean slack.
     assert ranked((short, fast)) == [short, fast]
     assert ranked((short, fast), 0.049) == [short, fast]
     assert ranked((short, fast), 0.051) == [fast, short]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from placement.flat import clusters
-from placement.flat.clusters import place_design, spread_clusters
+from placement.flat.clusters import place_design, roomy_spacing, spread_clusters
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
+from tests.support.designs import Net, Node, build, square_canvas
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def test_macros_are_placed_apart_and_near_their_nets(clustered: Design) -> None:
     assert low_x.min() >= -1e-3 and low_y.min() >= -1e-3
     assert (low_x + netlist.width[hard]).max() <= clustered.canvas.width + 1e-3
     assert (low_y + netlist.height[hard]).max() <= clustered.canvas.height + 1e-3
-    # Pairs of hard macros overlap by a small part of their area: the legaliser moves them little.
+    # Pairs of hard macros overlap by a small part of their area, so the legaliser moves them only a little.
     across = np.minimum.outer(low_x + netlist.width[hard], low_x + netlist.width[hard]) - np.maximum.outer(low_x, low_x)
     up = np.minimum.outer(low_y + netlist.height[hard], low_y + netlist.height[hard]) - np.maximum.outer(low_y, low_y)
     shared = np.triu(np.clip(across, 0, None) * np.clip(up, 0, None), 1).sum()
@@ -85,6 +87,26 @@ def test_turned_macros_are_as_wide_as_they_are_high(clustered: Design) -> None:
     assert (first.orientation == turned.orientation).all()
 
 
+def test_macros_keep_two_channels_apart_as_far_as_the_cells_have_room() -> None:
+    """Nine macros of 30 × 30 µm and a cluster of 40 × 40 µm, whose cells take 800 µm² and need 1,333 of whitespace."""
+    macros = [Node(f"macro{i}", NodeKind.HARD, 20.0 + i % 3 * 32, 20.0 + i // 3 * 32, 30.0, 30.0) for i in range(9)]
+    cluster = Node("cluster", NodeKind.SOFT, 30.0, 30.0, 40.0, 40.0)
+
+    def spacing(side: float, *, least: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
+        canvas = dataclasses.replace(square_canvas(4, 4), width=side, height=side)
+        nets = [Net([("macro0", 0, 0), ("cluster", 0, 0)])]
+        return roomy_spacing(build("nine", canvas, [*macros, cluster], nets), spacing=least, blockages=blockages)
+
+    # With a spacing of s, side² − 9 · (30 + s)² must be at least 1,333; from 20 µm in steps of 2.5 µm.
+    assert spacing(156.0) == 20.0  # 24,336 − 22,500
+    assert spacing(150.0) == 17.5  # 22,500 − 20,306
+    assert spacing(120.0) == 7.5  # 14,400 − 12,656
+    assert spacing(150.0, blockages=((0.0, 0.0, 30.0, 150.0),)) == 12.5  # 18,000 − 16,256
+    assert spacing(97.0) == 0.0  # 9,409 − 8,100 is too little
+    assert spacing(97.0, least=3.0) == 3.0
+    assert spacing(156.0, least=25.0) == 25.0
+
+
 def test_clusters_spread_around_macros(clustered: Design) -> None:
     netlist, initial = clustered.netlist, clustered.initial
     rng = np.random.default_rng(3)
@@ -110,7 +132,7 @@ def test_clusters_without_macros_to_place_are_rejected(clustered: Design) -> Non
         spread_clusters(clustered, held)
 
 
-def test_too_small_a_canvas_is_reported(clustered: Design) -> None:
+def test_a_canvas_that_is_too_small_is_reported(clustered: Design) -> None:
     canvas = clustered.canvas
     small = dataclasses.replace(canvas, width=canvas.width / 3, height=canvas.height / 3)
     with pytest.raises(DesignError, match=r"cover .* more than|larger than the core"):

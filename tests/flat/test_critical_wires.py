@@ -87,7 +87,7 @@ def test_they_pull_their_cells_together(tmp_path: Path) -> None:
         FlatEvaluator(flat, none, imported.design, timing=one).evaluate(imported.design.initial)
         for one in (None, timing)
     )
-    assert driven.dense.wirelength == plain.dense.wirelength  # timing does not change where dense cells begin
+    assert driven.dense.wirelength == plain.dense.wirelength  # timing does not move the starts of dense cells
     assert driven.spread.converged and driven.spread.wirelength != plain.spread.wirelength
     slack = [timing.evaluate(one.spread.placement).tns for one in (plain, driven)]
     assert slack[1] > slack[0]

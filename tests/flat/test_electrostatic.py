@@ -51,7 +51,7 @@ def test_gradient_against_finite_differences(gamma: float) -> None:
         moved[1][axis, cell] += step
         slope = (smooth_length(problem, moved[1], gamma) - smooth_length(problem, moved[0], gamma)) / (2 * step)
         assert found[axis, cell] == pytest.approx(slope, abs=5e-4)
-    if gamma == 0.5:  # nearly half perimeters
+    if gamma == 0.5:  # close to half perimeters
         assert length == pytest.approx(smooth_length(problem, at, 1e-3), rel=1e-5)
 
 
@@ -62,7 +62,8 @@ def spread(width: np.ndarray, height: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def test_one_rectangle_by_hand() -> None:
-    # 4 × 6 µm are 2 × 2 bins; around bin coordinates (3.25, 4) they cover a quarter less of column 2 and more of 4.
+    # 4 × 6 µm are 2 × 2 bins; at bin coordinates (3.25, 4) they cover a quarter less of column 2 and a quarter more of
+    # column 4.
     expected = np.zeros((16, 8))
     expected[2:5, 3:5] = np.array([0.75, 1.0, 0.25])[:, None]
     found = spread(np.array([4.0]), np.array([6.0]), np.array([[3.25], [4.0]]))
@@ -141,7 +142,7 @@ def test_field_against_a_direct_solve() -> None:
     second[0, 0] = second[-1, -1] = -1.0  # no field across the edge
     laplacian = (np.kron(second, np.eye(size)) + np.kron(np.eye(size), second)) / step**2
     charge = (blob - blob.mean()).ravel()
-    # With one bin at zero the matrix is regular.
+    # With the potential of one bin fixed at zero, the matrix is regular.
     potential = np.linalg.solve(laplacian[1:, 1:], -charge[1:])
     psi = np.concatenate([[0.0], potential]).reshape(size, size)
     expected = -np.gradient(psi, step, axis=0), -np.gradient(psi, step, axis=1)

@@ -99,7 +99,7 @@ def test_spread_cells_begin_in_annealed_clusters_and_the_middle_and_dense_ones_w
     assert again.spread and again.start is None
     assert start is not None and settings.growth < PlacerSettings().growth
     assert not dense.spread and dense.start is middle.placement is found.dense.placement
-    # Each cell begins within its cluster's soft macro as it was annealed.
+    # Each cell starts inside its cluster's annealed soft macro.
     cells, cluster = imported.flat.cells, imported.clustering.cluster
     index = {name: node for node, name in enumerate(design.netlist.names)}
     soft = np.array([index[f"Grp_{number}"] for number in range(cluster.max() + 1)])

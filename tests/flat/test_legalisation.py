@@ -68,7 +68,7 @@ def test_cells_are_on_free_sites_of_rows_and_do_not_overlap(cells, boxes, cut) -
     left = check(rows, areas, cells, found)
     if left == 0 or (found[0] >= 0).all():
         return
-    # A cell of one site and one row that has no place is one too many.
+    # A single cell of one site and one row without a position is too many.
     small = [row for row, cell in zip(found[0], cells, strict=True) if cell[2] <= SITE and cell[3] <= HEIGHT]
     assert all(row >= 0 for row in small)
 

@@ -96,13 +96,13 @@ def crowding(placement: Placement) -> float:
     return float((taken**2).sum() / taken.sum()) / (draft.width * draft.height / 100)
 
 
-def test_cells_spread_to_the_density_that_is_asked_for() -> None:
+def test_cells_spread_to_the_requested_density() -> None:
     core = Core(made().width, made().height, halo=2.0)
     settings = dataclasses.replace(QUICK, density=0.5)
     spread = place_mixed_size(made().netlist, start(), core, settings=settings)
     assert crowding(spread) < 0.85 * crowding(placed())
     assert half_perimeter(made().netlist, spread) > half_perimeter(made().netlist, placed())
-    full = dataclasses.replace(QUICK, density=0.01)  # a hundred times their area does not fit: they get what there is
+    full = dataclasses.replace(QUICK, density=0.01)  # their area times 100 does not fit: they get all there is
     assert np.isfinite(place_mixed_size(made().netlist, start(), core, settings=full).x).all()
 
 
@@ -165,7 +165,7 @@ def test_clusters_by_positions_hold_cells_that_any_placement_keeps_together() ->
     alone, placed = import_flat(flat), import_flat(flat, place=place_before_clustering)
     assert (alone.clustering.placed, placed.clustering.placed) == (False, True)
     assert placed.clustering.count < 1.5 * alone.clustering.count
-    # The macros are where the generator drew them, not where the clusters' placement had them.
+    # The macros are at the generator's positions, not at those of the placement for the clusters.
     assert spans(placed) < 0.9 * spans(alone)
 
 
@@ -228,12 +228,12 @@ def test_given_positions_are_taken_and_none_where_none_are_wanted() -> None:
 
 
 @pytest.mark.parametrize("is_placed", [False, True])
-def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_serves(is_placed: bool) -> None:
+def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_is_used(is_placed: bool) -> None:
     def fail(flat: FlatDesign, design: Design) -> Placement:
         raise DesignError("too full")
 
     flat = without_positions()
-    if is_placed:  # cells have places, the macro has none
+    if is_placed:  # cells have positions, the macro has none
         placed = np.where(np.arange(flat.netlist.num_nodes) == flat.netlist.hard[0], False, True)
         flat = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, placed=placed))
     imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW), place=fail)

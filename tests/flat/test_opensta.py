@@ -52,7 +52,7 @@ def test_the_worst_slack_of_each_endpoint_counts(tmp_path: Path) -> None:
         ("echo nothing > ends.txt", r"found no constrained endpoint"),
     ],
 )
-def test_a_program_that_fails_is_said(tmp_path: Path, script: str, message: str) -> None:
+def test_a_program_that_fails_is_reported(tmp_path: Path, script: str, message: str) -> None:
     timing, flat = chip(tmp_path)
     with pytest.raises(DesignError, match=message):
         OpenSta(stand_in(tmp_path, script), timing, flat).evaluate(flat.placement)

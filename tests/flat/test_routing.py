@@ -58,10 +58,10 @@ def test_capacities_by_hand() -> None:
     netlist, placement = ends([((1, 1), (2, 2))], macro=(17.5, 12.5, 15.0, 5.0))
     horizontal, vertical = edge_capacities(netlist, placement, Core(width=40.0, height=30.0), TRACKS, (4, 3))
     expected = np.full((3, 3), 20.0)
-    expected[:2, 1] -= 0.5 * 15.0  # centres 5 to 15 and 15 to 25 meet it
+    expected[:2, 1] -= 0.5 * 15.0  # centres from 5 to 15 and from 15 to 25 meet it
     np.testing.assert_allclose(horizontal, expected)
     expected = np.full((4, 2), 30.0)
-    expected[1, :] -= 20.0  # all of column 1 is blocked between rows 0 and 1, and between 1 and 2 up to its middle
+    expected[1, :] -= 20.0  # column 1 is blocked between rows 0 and 1, and half between rows 1 and 2
     expected[2, :] -= 10.0
     expected[1:, 1] = 30.0  # nothing is above 15 µm
     np.testing.assert_allclose(vertical, expected)
@@ -73,13 +73,13 @@ def test_one_wire_by_hand() -> None:
     assert found.routed_wirelength == pytest.approx(50.0)
     assert found.tree_wirelength == pytest.approx(50.0)
     assert found.overflow == 0.0
-    # Three crossings across, two up, each of the two edges of a gcell seen from both sides.
+    # Three crossings in x and two in y; each of the two edges of a gcell is counted from both sides.
     assert found.horizontal.max() == pytest.approx(1 / 20)
     assert found.vertical.max() == pytest.approx(1 / 30)
 
 
 def test_wires_go_around_what_is_full() -> None:
-    # A hundred wires from left to right in one row whose edges hold twenty: with five rows, all fit.
+    # A hundred wires from left to right in one row whose edges have twenty tracks: with five rows, all fit.
     pairs = [((5.0, 25.0), (45.0, 25.0))] * 100
     netlist, placement = ends(pairs)
     core = Core(width=50.0, height=50.0)
@@ -88,12 +88,12 @@ def test_wires_go_around_what_is_full() -> None:
     assert straight.overflow == pytest.approx(0.8)
     around = route_estimate(netlist, placement, core, RoutingResources(2.0, 20.0, 0.0, 0.0, gcell=10.0, rounds=30))
     assert around.overflow < 0.05
-    # Twenty may go straight; twenty in each of the four other rows go 2, 2, 4 and 4 gcells further.
+    # Twenty wires are straight; twenty in each of the four other rows are 2, 2, 4 and 4 gcells longer.
     assert around.routed_wirelength >= 100 * 40 + 20 * (20 + 20 + 40 + 40) - 1 - 0.05 * 100 * 80
 
 
 def test_a_macro_across_the_way_makes_wires_longer() -> None:
-    # Over the macro nothing may pass; the way around its end is 20 µm up and 20 down.
+    # No wire may cross the macro; the detour around its end is 20 µm up and 20 µm down.
     blocking = RoutingResources(2.0, 2.0, 2.0, 2.0, gcell=10.0)
     netlist, placement = ends([((5.0, 5.0), (85.0, 5.0))], macro=(45.0, 10.0, 10.0, 20.0))
     found = route_estimate(netlist, placement, Core(width=90.0, height=50.0), blocking)
@@ -108,7 +108,7 @@ def shortest_ways(side: int, blocked: np.ndarray, ends: tuple[int, int], *, bend
     count = side * side
     graph = np.zeros((2 * count, 2 * count))
     for node in range(count):
-        graph[2 * node, 2 * node + 1] = graph[2 * node + 1, 2 * node] = max(bend, 1e-6)  # a dense zero is no edge
+        graph[2 * node, 2 * node + 1] = graph[2 * node + 1, 2 * node] = max(bend, 1e-6)  # zero would mean no edge
     for edge, (a, b) in enumerate(edges):
         if not blocked[edge]:
             direction = int(edge >= side * (side - 1))
@@ -138,7 +138,7 @@ def test_one_wire_takes_the_way_of_a_slow_maze_router(seed: int, first: int, sec
         rounds=3,
     )
     assert sum(found["excess"]) == 0.0
-    # No way is shorter than the shortest; the cheapest is longer than that only by what it saves in bends.
+    # No path is shorter than the shortest; the cheapest exceeds it only by what it saves in bends.
     shortest = shortest_ways(side, blocked, (first, second), bend=0.0)
     assert shortest - 1e-3 <= found["routed_length"] <= cheapest + 1e-3
 
@@ -219,8 +219,8 @@ def test_a_long_net_on_one_line_is_as_long_as_the_line() -> None:
     assert _native.tree_length(x, np.zeros_like(x)) == pytest.approx(5999.0)
 
 
-def test_routing_hears_ctrl_c() -> None:
-    # Every wire wants one full row: rounds without end, were it not for the signal.
+def test_routing_reacts_to_ctrl_c() -> None:
+    # All wires compete for one full row: without the signal, the rounds would not end.
     pairs = [((5.0, 25.0 + at % 7), (995.0, 25.0)) for at in range(20_000)]
     netlist, placement = ends(pairs)
     resources = RoutingResources(0.1, 0.1, 0.0, 0.0, gcell=10.0, rounds=1_000_000)

@@ -17,7 +17,7 @@ from placement.netlist.geometry import Rectangle
 from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings, import_flat
 
-SITE, HEIGHT, ACROSS = 0.25, 1.5, 30  # binary fractions: no rounding
+SITE, HEIGHT, ACROSS = 0.25, 1.5, 30  # binary fractions, so that nothing is rounded
 
 
 def columns(parts: list[tuple[int, int, int]]) -> RowColumns:
@@ -72,7 +72,7 @@ def test_pieces_and_slivers_are_those_of_a_flood_fill(
     parts: list[tuple[int, tuple[int, int]]], boxes: list[tuple[int, int, int, int]]
 ) -> None:
     chosen: list[tuple[int, int, int]] = []
-    for level, (first, sites) in parts:  # rows that do not overlap, some of them side by side
+    for level, (first, sites) in parts:  # rows that do not overlap, some of them in one line
         if all(other[0] != level or first >= other[1] + other[2] or other[1] >= first + sites for other in chosen):
             chosen.append((level, first, sites))
     blocked = np.array(
@@ -110,7 +110,7 @@ def test_rows_of_another_height_are_not_counted_again() -> None:
 def test_where_rows_are_cut_the_core_is_blocked() -> None:
     rows = Rows.filling(Rectangle(2.0, 3.0, 12.0, 9.0), 1.5, 4, site_width=0.25)
     width = rows.width.copy()
-    width[1:3] = 6.0  # the right ends of two rows are missing
+    width[1:3] = 6.0  # the right ends of two rows are cut off
     core = Core(10.0, 6.0, x=2.0, y=3.0, blockages=((2.0, 3.0, 3.0, 4.0),))
     found = within_rows(core, dataclasses.replace(rows, width=width))
     assert found.blockages == ((2.0, 3.0, 3.0, 4.0), (8.0, 4.5, 12.0, 7.5))

@@ -30,7 +30,7 @@ def test_each_step_is_credited_with_its_own_episodes_end(example) -> None:
     """Compared with a plain loop over random episodes, which end in the rollout, begin before it or end after it."""
     generator = np.random.default_rng(0)
     terminated = generator.random((12, 5)) < 0.3
-    terminated[1:] &= ~terminated[:-1]  # the step after an end only begins the next episode
+    terminated[1:] &= ~terminated[:-1]  # the step after an end only starts the next episode
     ignored = np.vstack([np.zeros((1, 5), bool), terminated[:-1]])
     reward = np.where(terminated, generator.random((12, 5)), 0.0)
     gained, known = example.returns(

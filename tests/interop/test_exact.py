@@ -25,11 +25,11 @@ def boxes(canvas: tuple[float, float], sizes: list[tuple[float, float]], *, spac
     )  # fmt: skip
 
 
-def test_what_the_solver_says_by_hand() -> None:
+def test_small_cases_of_the_solver_by_hand() -> None:
     assert exists(boxes((10, 10), [(5, 10), (5, 10)]), seconds=60) is True
     assert exists(boxes((10, 10), [(5, 10), (5, 10)], spacing=0.1), seconds=60) is False
     assert exists(boxes((10, 10), [(11, 1)]), seconds=60) is False
-    # A pinwheel around a square of 2: no cut goes through, and a fifth box of 3 × 1 finds no place.
+    # A pinwheel around a square of 2: no straight cut divides it, and a fifth box of 3 × 1 does not fit.
     pinwheel = [(6, 4), (4, 6), (6, 4), (4, 6)]
     assert exists(boxes((10, 10), [*pinwheel, (2, 2)]), seconds=60) is True
     assert exists(boxes((10, 10), [*pinwheel, (3, 1)]), seconds=60) is False

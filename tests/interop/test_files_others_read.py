@@ -66,7 +66,7 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
     found = imported(Chip(macros=ORIGIN, cells=cells), tmp_path / "all")
     assert not found.flat.placement.placed[found.flat.netlist.kind != NodeKind.PORT].any()
     assert found.has_note(r"^chip\.def: 4 components PLACED at one point \(0, 0\) are treated as unplaced$")
-    # Macros alone; one macro at the point of the cells; pins.
+    # Macros only; one macro at the cells' point; pins.
     spread = {"c0": "+ PLACED ( 0 0 ) N", "c1": "+ PLACED ( 8000 0 ) N", "c2": "+ PLACED ( 9000 0 ) N"}
     found = imported(Chip(macros=ORIGIN, cells=spread), tmp_path / "macros")
     assert found.flat.placement.placed[found.flat.cells].tolist() == [False, True, True]
@@ -79,7 +79,7 @@ def test_what_is_placed_at_one_point_is_not_placed(tmp_path: Path) -> None:
         "3 of 3 ports have no position"
     )
     assert len(np.unique(found.flat.placement.x[found.flat.netlist.ports])) > 1
-    # Two macros apart are placed, and so is one alone.
+    # Two macros at different points are placed, and so is a single one.
     apart = {"m0": ORIGIN["m0"], "m1": "RAM + PLACED ( 30000 0 ) N"}
     for number, macros in enumerate((apart, {"m0": ORIGIN["m0"]})):
         found = imported(Chip(macros=macros), tmp_path / f"placed{number}")
@@ -93,7 +93,7 @@ def test_a_blockage_with_a_plus_keeps_its_shape(tmp_path: Path) -> None:
     placement = placed(found.design)
     assert (placement.y[found.design.netlist.hard] >= 65 - 1e-6).all()
     found = imported(Chip(sections=section("BLOCKAGES", ["PLACEMENT + SOFT"])), tmp_path / "none")
-    assert found.has_note(r"chip\.def:\d+: 1 blockages without a shape: nothing is kept free: PLACEMENT")
+    assert found.has_note(r"chip\.def:\d+: 1 blockages without a shape are ignored: PLACEMENT")
 
 
 @pytest.mark.parametrize("name", ["COMPONENTS", "PINS", "NETS"])
@@ -108,7 +108,7 @@ def test_a_count_that_is_off_is_a_notice_where_the_end_is_there(tmp_path: Path, 
     notices = json.loads((tmp_path / "d" / SOURCE_NAME).read_text())["notices"]
     assert any(f"{name} with" in notice and f"declared {count}" in notice for notice in notices)
     path.write_text(text[: text.index(f"END {name}")])
-    with pytest.raises(DesignError, match="seems to be cut"):
+    with pytest.raises(DesignError, match="appears to be truncated"):
         import_design(lef=[lef], def_file=path)
 
 
@@ -129,7 +129,7 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     assert found.has_note(
         "^1 components of CLASS BLOCK, no higher than a row, are on no net: they are treated as cells$"
     )
-    # With a signal pin on a net it may be a memory.
+    # With a signal pin on a net, it may be a memory.
     found = imported(Chip(masters=RAM + master("LOW", 4, 2), macros=Chip().macros | {"l0": "LOW"}), tmp_path / "low")
     assert len(found.flat.netlist.hard) == 3
     assert found.has_note(
@@ -143,14 +143,14 @@ def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
     cells = {"c0": "+ FIXED ( 24000 34000 ) N", "c1": "+ FIXED ( 25000 34000 ) N", "tap": "+ FIXED ( 0 68000 ) N"}
     chain = Chip(core=(50, 70), macros=macros, cells={"c0": "", "c1": ""}).chain()
     found = imported(Chip(core=(50, 70), masters=RAM + tap, macros=macros, cells=cells, nets=chain), tmp_path)
-    # Two that touch are one obstacle; a tap, on no net, is none.
+    # Two that touch form one obstacle; a tap, which is on no net, is not an obstacle.
     assert found.design.constraints.blockages.tolist() == [[24, 34, 26, 36]]
     assert found.has_note("^macros keep off 2 fixed cells on nets$")
     assert found.has_note(r"^1 fixed cells without a net \(taps, fillers\) are not obstacles to macros$")
     placed(found.design)
 
 
-def test_freed_macros_are_not_said_to_stay(tmp_path: Path) -> None:
+def test_freed_macros_are_not_reported_as_fixed(tmp_path: Path) -> None:
     macros = {"m0": "RAM + FIXED ( -5000 0 ) N", "m1": "RAM + FIXED ( 5000 0 ) N"}
     assert imported(Chip(macros=macros), tmp_path / "held").has_note("they stay in place$")
     found = imported(Chip(macros=macros), tmp_path / "free", free_macros=True)
@@ -158,7 +158,9 @@ def test_freed_macros_are_not_said_to_stay(tmp_path: Path) -> None:
     placed(found.design)
 
 
-def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_placement_may_have_cells_that_are_not_in_the_design(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = imported(Chip(), tmp_path)
     placed_macros = {"m0": "RAM + FIXED ( 10000 20000 ) N", "m1": "RAM + FIXED ( 50000 20000 ) FN"}
     cells = {"c0": "+ PLACED ( 4000 2000 ) N", "c1": "+ PLACED ( 8000 2000 ) N", "TAP_0": "+ FIXED ( 0 0 ) N"}
@@ -170,8 +172,8 @@ def test_a_placement_may_have_cells_that_the_design_lacks(tmp_path: Path, capsys
     netlist, placement = found.design.netlist, given.placement
     assert placement.x[netlist.hard].tolist() == [20, 60] and placement.y[netlist.hard].tolist() == [35, 35]
     assert placement.orientation[netlist.hard].tolist() == [Orientation.N, Orientation.FN]
-    told = run_here("macro-placement", "evaluate", f"design={found.folder}", f"placement={path}", folder=tmp_path)
-    assert told.returncode == 0 and "TAP_0" in told.stderr
+    completed = run_here("macro-placement", "evaluate", f"design={found.folder}", f"placement={path}", folder=tmp_path)
+    assert completed.returncode == 0 and "TAP_0" in completed.stderr
     # The same as without the tap.
     _, clean = dataclasses.replace(hand, cells=dict(list(cells.items())[:2])).write(tmp_path / "clean")
     other = read_clustered_def(clean, found.folder, found.design)
@@ -200,7 +202,7 @@ def test_a_pin_of_two_blocks_is_one_pin(tmp_path: Path) -> None:
     ]
     netlist = found.flat.netlist
     pin = int(np.flatnonzero(netlist.pin_node == 0)[0])
-    # The box around (0, 12) to (0.1, 12.1) and (0, 20) to (0.2, 20.2), from the centre (10, 15).
+    # The bounding box of (0, 12) to (0.1, 12.1) and (0, 20) to (0.2, 20.2), relative to the centre (10, 15).
     assert (netlist.pin_dx[pin], netlist.pin_dy[pin]) == (pytest.approx(-9.9), pytest.approx(1.1))
 
 
@@ -221,8 +223,8 @@ def test_paths_are_taken_as_the_shell_passes_them(tmp_path: Path) -> None:
          "--format", "csv"),
     ]  # fmt: skip
     for command in words:
-        told = run_here("macro-placement", *command, folder=tmp_path)
-        assert told.returncode == 0, told.stderr
+        completed = run_here("macro-placement", *command, folder=tmp_path)
+        assert completed.returncode == 0, completed.stderr
     assert (folder / "o.csv").is_file()
 
 
@@ -230,7 +232,7 @@ def test_a_port_joins_the_net_that_it_names(tmp_path: Path) -> None:
     chain = Chip().chain()
     found = imported(Chip(nets=chain | {"n0": "( m0 D )"}), tmp_path)
     assert found.counts == (2, 2, 4, 8)
-    # A net that only pins name, and further places of a pin.
+    # A net that only pins name, and further positions of a pin.
     ports = dict(Chip().ports) | {"b": "+ NET n0", "a.extra1": "+ NET n0", "c": "+ NET x", "d": "+ NET x"}
     del chain["n0"]
     found = imported(Chip(nets=chain | {"n0": "( m0 D )"}, ports=ports), tmp_path / "more")
@@ -238,7 +240,7 @@ def test_a_port_joins_the_net_that_it_names(tmp_path: Path) -> None:
     # A port that only NETS names.
     found = imported(Chip(nets=chain | {"n0": "( m0 D ) ( PIN z )"}, ports={}), tmp_path / "nets")
     assert len(found.flat.netlist.ports) == 1
-    assert found.has_note("1 ports that NETS names and PINS does not: they are added: z")
+    assert found.has_note("1 ports in NETS that PINS does not declare are added: z")
 
 
 def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
@@ -246,15 +248,17 @@ def test_search_ends_at_once_where_nothing_moves(tmp_path: Path) -> None:
     result = search(found.design, seconds=60)
     assert result.finished and result.moves == 0
     np.testing.assert_array_equal(result.placement.x, found.design.initial.x)
-    told = run_here("macro-placement", "search", f"design={found.folder}", "time=60", "out=p", folder=tmp_path)
-    assert told.returncode == 0 and "0 moves and" in told.stdout and "nothing can move" in told.stdout
+    completed = run_here("macro-placement", "search", f"design={found.folder}", "time=60", "out=p", folder=tmp_path)
+    assert completed.returncode == 0 and "0 moves and" in completed.stdout and "nothing can move" in completed.stdout
 
 
 def test_training_where_nothing_moves_ends_in_a_message(tmp_path: Path) -> None:
     found = imported(Chip(macros=FIXED, cells={}), tmp_path)
-    told = run_here("macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path)
-    assert told.returncode == 2 and "no movable hard macro: there is nothing to place" in told.stderr
-    assert "Traceback" not in told.stderr
+    completed = run_here(
+        "macro-placement", "train", f"design={found.folder}", "preset=test", "run_dir=r", folder=tmp_path
+    )
+    assert completed.returncode == 2 and "no movable hard macro: there is nothing to place" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -177,7 +177,7 @@ SAME = {
 PASSED = {
     "scan chains": (
         before("NETS", section("SCANCHAINS", ["s + START PIN a + ORDERED c0 ( IN D ) ( OUT Q ) + STOP m0 Q"])),
-        "1 statements that say nothing about places, or are unknown: they are passed over: SCANCHAINS",
+        "1 statements that are unknown or do not concern placement are ignored: SCANCHAINS",
     ),
     "timing": (
         before(
@@ -195,7 +195,10 @@ PASSED = {
         before("END DESIGN", section("REGIONS", ["r ( 0 0 ) ( 9 9 )"]) + section("GROUPS", ["g m7 x* m0 + REGION r"])),
         r"chip\.def:\d+: 2 names in groups that match no component: m7 in g, x\* in g",
     ),
-    "no tracks": (before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"), "1 TRACKS without a count or step"),
+    "no tracks": (
+        before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"),
+        "1 TRACKS whose count or step is not above 0",
+    ),
     "no spaces": (chip(lambda text: re.sub(" ;$", ";", text, flags=re.MULTILINE)), r"\d+ missing spaces before ';'"),
 }
 
@@ -232,7 +235,7 @@ def test_what_does_not_concern_places_changes_nothing(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", PASSED)
-def test_what_is_passed_over_is_said(tmp_path: Path, name: str) -> None:
+def test_ignored_content_is_reported(tmp_path: Path, name: str) -> None:
     texts, notice = PASSED[name]
     counts, notices = imported(texts, tmp_path)
     assert counts == PLAIN

@@ -148,22 +148,22 @@ SITUATIONS = {
     ),
     "no place": Situation(
         lambda: Chip(macros=many(1), sections=around((30.1, 40.5, 50.095, 70.5), (100, 100))),
-        "room for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge it, or make halos and blockages smaller",
+        "space for 599.9 µm² of macros .* macro 'm0' need 600.0 µm²: enlarge it, or make halos and blockages smaller",
     ),
     "no place, though there is area": Situation(
         lambda: Chip(macros=many(1), sections=blockages((15, 0, 20, 100), (35, 0, 50, 100), (69.9, 0, 95, 100))),
-        "leave no place for macro 'm0': each must lie in the canvas.* off blockages",
+        "leave no legal position for macro 'm0': each must be inside the canvas.* outside blockages",
     ),
     "two fences": Situation(
         lambda: Chip(macros=many(4), sections=fences(("A", (0, 0, 40, 50), "m0 m1"), ("B", (60, 50, 100, 100), "m2")))
     ),
     "fence too small": Situation(
         lambda: Chip(sections=fences(("A", (0, 0, 30, 30), "m*"))),
-        "region 'A' has room for 900.0 µm² .* need 1200.0 µm²",
+        "region 'A' has space for 900.0 µm² .* need 1200.0 µm²",
     ),
     "contradictory fences": Situation(
         lambda: Chip(sections=fences(("A", (0, 0, 40, 50), "m0"), ("B", (0, 0, 40, 50), "m0 m1"))),
-        "leave no place for macros? 'm.'.*its regions",
+        "leave no legal position for macros? 'm.'.*its regions",
     ),
     "ports off grid, on all layers, in corners": Situation(
         lambda: Chip(

@@ -97,7 +97,7 @@ def test_a_netlist_by_hand(tmp_path: Path) -> None:
     }
     assert {name for name, kind in names.items() if kind == "BANK"} == {"u0/ram", "u1/ram"}
     assert len(names) == 8 and not flat.placement.placed[flat.netlist.hard].any()
-    # Bit 1 of A is in[1], the first in braces.
+    # Bit 1 of A is in[1], the first item in the braces.
     pins = {
         (flat.netlist.names[node], round(dy, 2))
         for node, dy in zip(flat.netlist.pin_node, flat.netlist.pin_dy, strict=True)

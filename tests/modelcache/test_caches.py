@@ -264,7 +264,7 @@ def test_a_snapshot_of_another_format_is_an_error_that_says_so(make: Make) -> No
     buffer = _pack(1).copy()
     buffer[:8] = np.frombuffer(b"MPSNAP\r\n", np.uint8)
     _write_by_hand(cache, 1, buffer)
-    with pytest.raises(SnapshotMismatch, match=r"begins with b'MPSNAP\\r\\n', must begin with b'MPSNAP2"):
+    with pytest.raises(SnapshotMismatch, match=r"begins with b'MPSNAP\\r\\n'; must begin with b'MPSNAP2"):
         make("reader", cache).wait_for(0, timeout=LONG)
 
 
@@ -292,7 +292,7 @@ def test_a_server_that_is_no_cache_is_named(make: Make, serve: Callable[..., str
         make("reader", address).wait_for(0, timeout=0.1)
 
 
-# Where it listens.
+# Listening addresses.
 
 
 def test_a_cache_listens_on_loopback_by_default_and_on_a_port_of_its_own(make: Make) -> None:
@@ -357,7 +357,7 @@ def test_a_dead_parents_children_follow_the_grandparent(make: Make, caplog: pyte
     assert reader.wait_for(2, timeout=LONG).version == 2
     with caplog.at_level(logging.WARNING):
         root.close()
-        served = reader.wait_for(2, timeout=LONG)  # a cache without parents serves what it has
+        served = reader.wait_for(2, timeout=LONG)  # a cache without parents serves its snapshot
         wait_until(lambda: bool(caplog.messages))
     assert served.version == 2 and leaf.version == 2
     assert len(caplog.messages) == 1 and "keeps serving version 2" in caplog.messages[0]
@@ -399,7 +399,7 @@ def test_without_any_cache_what_is_held_is_returned_and_more_is_waited_for(make:
         nobody.wait_for(0, timeout=0.1)
 
 
-def test_a_read_from_a_server_that_stalls_or_dies_meanwhile_is_given_up(make: Make, serve: Callable[..., str]) -> None:
+def test_a_read_from_a_server_that_stalls_or_dies_is_abandoned(make: Make, serve: Callable[..., str]) -> None:
     reading, release = threading.Event(), threading.Event()
 
     def stall(request: bytes, context: Any) -> Iterator[bytes]:

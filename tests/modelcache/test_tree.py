@@ -40,7 +40,7 @@ def test_readers_elsewhere_spread_evenly_over_the_leaves_and_can_fall_back_to_th
     assert set(collections.Counter(order[0] for order in orders).values()) == {8}
     for first in tree.leaves:
         seconds = collections.Counter(order[1] for order in orders if order[0] == first)
-        assert len(seconds) == 8  # a dead cache's readers do not all fall upon one other
+        assert len(seconds) == 8  # the readers of a dead cache are spread over the others
     for order in orders:
         assert order[0] in tree.leaves and order[1] in tree.leaves and order[-1] == ROOT
         assert len(set(order)) == len(order)
@@ -52,6 +52,6 @@ def test_without_caches_all_read_from_the_root() -> None:
     assert tree.readable("anywhere", 5) == (ROOT,)
 
 
-def test_a_fan_out_of_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="fan_out=0, must be at least 1"):
+def test_a_fan_out_of_zero_is_rejected() -> None:
+    with pytest.raises(ValueError, match="fan_out=0: must be at least 1"):
         plan_tree(["a"], 0)

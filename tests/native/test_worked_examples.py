@@ -131,7 +131,7 @@ def test_a_worked_example_compiles_and_does_what_it_says(
         f"{NATIVE}/{name}" for name in changed
     }
     (tmp_path / "change.diff").write_text(diff)
-    # A repository of its own, or git would look for the paths in the one that it finds above.
+    # A separate repository; otherwise git would resolve the paths in the enclosing one.
     run(git, "-C", str(tmp_path), "init", "--quiet")
     run(git, "-C", str(tmp_path), "apply", "change.diff")
     (tmp_path / "main.cpp").write_text(main)

@@ -29,9 +29,9 @@ def test_published_grids(width: float, height: float, columns: int, rows: int) -
 def test_waste_by_hand() -> None:
     # A side of 6 in one gcell of 10.
     assert waste(np.array([6.0]), 10.0) == pytest.approx(4 / 10)
-    # Sides of 12 span three gcells of 10 each, 1 deep into the outer ones, of which they share one.
+    # Sides of 12 span three gcells of 10 each and extend 1 into the outer ones, one of which they share.
     assert waste(np.array([12.0, 12.0]), 10.0) == pytest.approx((50 - 24) / 50)
-    # Sides of 28 are 9 deep in the outer ones: they share none.
+    # Sides of 28 extend 9 into the outer ones and share none.
     assert waste(np.array([28.0, 28.0]), 10.0) == pytest.approx((60 - 56) / 60)
     assert waste(np.array([]), 10.0) == 0
 
@@ -79,7 +79,7 @@ def test_packing_as_described(columns: int, rows: int, sizes: list[tuple[int, in
     assert found == pytest.approx(slow_empty_share(100.0, 90.0, columns, rows, macros))
 
 
-def test_a_canvas_without_room_is_refused() -> None:
+def test_a_canvas_without_space_is_rejected() -> None:
     with pytest.raises(DesignError, match=r"2 macros cannot be packed.* 100 × 100 µm"):
         choose_grid(100.0, 100.0, np.array([80.0, 80.0]), np.array([80.0, 80.0]))
 
@@ -97,7 +97,7 @@ def test_halos_count_as_room_between_macros() -> None:
         sides = (height, width) if design is turned else (width, height)
         expected = choose_grid(core.width, core.height, sides[0] + more[0], sides[1] + more[1])
         assert (canvas.columns, canvas.rows) == expected
-    upright = dataclasses.replace(halos, orientations=np.full(nodes, 0b1111))  # turned macros will be turned back
+    upright = dataclasses.replace(halos, orientations=np.full(nodes, 0b1111))  # rotated macros will be rotated back
     assert not np.allclose(width, height)
     as_written, as_kept = (canvas_of(one, constraints=upright)[0] for one in (flat, turned))
     assert (as_kept.columns, as_kept.rows) == (as_written.columns, as_written.rows)

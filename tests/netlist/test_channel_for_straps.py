@@ -39,8 +39,8 @@ def test_straps_and_their_pitch(tmp_path: Path) -> None:
 def test_a_channel_has_a_strap_of_each_net_wherever_it_begins(tmp_path: Path) -> None:
     constraints, notices = constraints_of(chip(tmp_path, straps("VDD", 2000), straps("VSS", 6000, use="GROUND")))
     assert constraints.channel == (11.0, 0.0) and constraints.spacing == 0
-    said = "macros abut or leave channels of 11 µm across, so that each gap has a power strap of every supply"
-    assert any(said in one and "M2 10 µm pitch per net, 1 µm wide" in one for one in notices)
+    notice_text = "macros abut or leave channels of 11 µm across, so that each gap has a power strap of every supply"
+    assert any(notice_text in one and "M2 10 µm pitch per net, 1 µm wide" in one for one in notices)
     for begin in np.linspace(20, 30, 101):
         for first in (2.0, 6.0):
             centre = first + 10 * np.ceil((begin + 0.5 - first) / 10 - 1e-9)
@@ -65,7 +65,7 @@ def test_where_there_is_no_rule(nets: list[str], macros: dict[str, str] | None, 
     assert any(reason in one and "--channel" in one for one in notices)
 
 
-def test_what_is_no_rule_and_what_is_said(tmp_path: Path) -> None:
+def test_cases_without_a_rule_and_their_notices(tmp_path: Path) -> None:
     short = chip(tmp_path, straps("VDD", 2000, until=90_000))
     assert short.floorplan.straps == () and not constraints_of(short)[0].has_channels
     flat = chip(tmp_path, straps("VDD", 2000))

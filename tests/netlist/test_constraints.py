@@ -104,7 +104,7 @@ def test_four_sides_turn_with_their_node(orientation: Orientation) -> None:
         ({"orientations": np.zeros(7)}, "macro 'large' has no allowed orientation"),
     ],
 )
-def test_what_is_wrong_is_refused(changes: dict[str, object], words: str) -> None:
+def test_wrong_values_are_rejected(changes: dict[str, object], words: str) -> None:
     with pytest.raises(DesignError, match=words):
         constrained(four_macros(), **changes)
 
@@ -203,9 +203,9 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{\n oops}", r"json:2: no JSON"),
+        ("{\n oops}", r"json:2: not valid JSON"),
         ("[]", "must be an object of constraints"),
-        ('{\n\n"halo": {}}', r"json:3: the file has the unknown key 'halo'; known are form, halos"),
+        ('{\n\n"halo": {}}', r"json:3: the file has the unknown key 'halo'; known keys are form, halos"),
         ('{"form": 2}', "form: 2 is unknown; this version reads form 1"),
         ('{"halos": {\n"lagre": [1, 1]}}', r"json:2: halos: the netlist has no hard macro 'lagre'"),
         ('{"halos": {"cluster": [1, 1]}}', "has no hard macro 'cluster'"),
@@ -228,15 +228,15 @@ def test_whatever_is_written_is_read_again(data: st.DataObject, tmp_path_factory
         ('{"grid": {"pitches": [1, 0]}}', "grid has the unknown key 'pitches'"),
         ('{"port_keepout": -1}', "port_keepout: -1.0 must be at least 0"),
         ('{"port_keepout": 1' + 400 * "0" + "}", "more than 300 digits"),
-        (50_000 * "[", "lists are nested too deeply|no JSON"),
+        (50_000 * "[", "lists are nested too deeply|not valid JSON"),
     ],
 )
-def test_a_wrong_file_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:
+def test_a_wrong_file_is_rejected_in_words(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / CONSTRAINTS_NAME
     path.write_text(text)
-    with pytest.raises(DesignError, match=words) as refusal:
+    with pytest.raises(DesignError, match=words) as rejection:
         read_constraints(path, four_macros().netlist)
-    assert str(refusal.value).startswith(str(path))
+    assert str(rejection.value).startswith(str(path))
 
 
 def test_only_the_star_is_special() -> None:

@@ -34,7 +34,7 @@ from tests.support.designs import Node, build, four_macros, random_design, squar
         ({"macro_routes_vertical": 1e10}, "canvas macro_routes_vertical: 10000000000.0"),
     ],
 )
-def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> None:
+def test_a_canvas_that_the_engine_cannot_hold_is_rejected(changes, message) -> None:
     with pytest.raises(DesignError, match=message):
         dataclasses.replace(four_macros().canvas, **changes)
 
@@ -44,7 +44,7 @@ def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> No
     [
         (12.0, 20.0, Orientation.N, ALL_ORIENTATIONS, None),
         (12.0, 20.0, Orientation.FE, ALL_ORIENTATIONS, "16.0 × 10.0"),
-        (12.0, 20.0, Orientation.FE, 0b1111, None),  # it will be turned to N
+        (12.0, 20.0, Orientation.FE, 0b1111, None),  # it will be rotated to N
         (20.0, 12.0, Orientation.FE, ALL_ORIENTATIONS, None),
         (20.0, 12.0, Orientation.N, ALL_ORIENTATIONS, "10.0 × 16.0"),
         (20.0, 12.0, Orientation.N, 0b11110000, None),
@@ -65,7 +65,7 @@ def test_a_macro_fits_the_canvas_as_it_is_turned(width, height, stands, may, sid
 
 
 @pytest.mark.parametrize("value", [1e300, float("inf"), float("nan"), -1e300])
-def test_a_number_beyond_the_bounds_is_refused_with_its_value(value) -> None:
+def test_a_number_beyond_the_bounds_is_rejected_with_its_value(value) -> None:
     design = four_macros()
     for field in ("width", "height", "pin_dx", "pin_dy", "net_weight"):
         values = getattr(design.netlist, field).copy()

@@ -65,12 +65,12 @@ def test_def_changes_the_macros_entries_and_nothing_else(tmp_path: Path, chip: F
     assert written == expected
 
 
-def test_fixed_macros_that_stand_as_before_are_left_out(chip: FlatDesign) -> None:
+def test_fixed_macros_that_have_not_moved_are_omitted(chip: FlatDesign) -> None:
     placement = chip.placement
     assert placement.fixed[chip.netlist.hard].tolist() == [True, False]
     there = export.macro_locations(chip, chip.netlist, placement)
     assert export.without_fixed(chip, there) == there[1:]
-    # Fixed, but somewhere else now.
+    # Fixed, but at another position now.
     assert export.without_fixed(chip, moved(chip)) == moved(chip)
 
 
@@ -91,7 +91,7 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
     location = MacroLocation("m", "m", "RAM", 1, -2, Orientation.S)
     written = export.def_bytes(read_def(tmp_path / "one.def"), [location])
     assert written == head + expected + b"\nEND COMPONENTS END DESIGN\n"
-    # What it wrote reads back as what it meant.
+    # The written file is read back with the same meaning.
     (tmp_path / "two.def").write_bytes(written)
     components = read_def(tmp_path / "two.def").components
     assert (components.x[0], components.y[0], components.status[0]) == (1, -2, PlacementStatus.FIXED)
@@ -114,7 +114,7 @@ def test_a_halo_that_the_file_does_not_have_is_written(tmp_path: Path, entry: by
     assert written == head + expected + b"\nEND COMPONENTS END DESIGN\n"
     (tmp_path / "two.def").write_bytes(written)
     assert read_def(tmp_path / "two.def").components.halo.tolist() == [[1, 2, 3, 4]]
-    # Without a halo, one of the file is removed; a macro that is added to a file has its own.
+    # Without a halo, the file's halo is removed; a macro that is added to a file has a halo entry.
     none = export.def_bytes(read_def(tmp_path / "two.def"), [dataclasses.replace(location, halo=(0, 0, 0, 0))])
     assert b"HALO" not in none and b"+ FIXED ( 1 -2 ) S" in none
     (tmp_path / "bare.def").write_bytes(
@@ -198,7 +198,7 @@ def test_openroad_meets_no_macro_that_is_placed(chip: FlatDesign) -> None:
 
 
 @pytest.mark.parametrize("name", [r"a\[0\]/b", "plain", "a[0]", "a{b", "a}b", "back\\", "$x[y]", 'q"uote', "a b", "{}"])
-def test_tcl_takes_every_name_as_it_stands(name: str) -> None:
+def test_tcl_accepts_every_name_unchanged(name: str) -> None:
     tkinter = pytest.importorskip("tkinter", reason="this Python has no Tcl to check with")
     interpreter = tkinter.Tcl()
     assert interpreter.eval(f"set taken {export.tcl_word(name)}") == name
@@ -222,9 +222,9 @@ def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
     assert export.bookshelf_pl(text + ending, places, 1.0) == added
 
 
-def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_macros_of_another_design_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
-    with pytest.raises(DesignError, match=r"1 macros that are no components of it: mem\\\[1\\\]/ram"):
+    with pytest.raises(DesignError, match=r"1 macros that are not components of this file: mem\\\[1\\\]/ram"):
         export.def_bytes(read_def(tmp_path / "other.def"), moved(chip))
     placed = chip.placement.placed.copy()
     placed[chip.netlist.hard[1]] = False

@@ -35,7 +35,7 @@ def halos(design: Design, across: float, up: float) -> np.ndarray:
     return halo
 
 
-def refused(design: Design, words: str) -> None:
+def check_rejected(design: Design, words: str) -> None:
     with pytest.raises(DesignError, match=words):
         check_constraints(design)
 
@@ -48,7 +48,10 @@ def test_a_region_that_is_too_narrow_for_a_macro() -> None:
         if works:
             assert check_constraints(limited) == ()
         else:
-            refused(limited, r"chip: constraints and fixed macros leave no place for macro 'a': each must lie")
+            check_rejected(
+                limited,
+                r"chip: constraints and fixed macros leave no legal position for macro 'a': each must be inside",
+            )
 
 
 def test_turning_may_help_if_it_is_allowed() -> None:
@@ -56,43 +59,47 @@ def test_turning_may_help_if_it_is_allowed() -> None:
     region = Region("slot", np.array([[0.0, 0, 6, 40]]), np.array([1]))
     assert check_constraints(constrained(design, regions=(region,))) == ()
     upright = np.full(2, 0x0F)
-    refused(constrained(design, regions=(region,), orientations=upright), "leave no place for macro 'a'")
+    check_rejected(
+        constrained(design, regions=(region,), orientations=upright), "leave no legal position for macro 'a'"
+    )
 
 
 def test_a_region_that_is_too_small_for_its_macros() -> None:
     design = chip(("a", 10, 10), ("b", 10, 10))
     region = Region("low", np.array([[0.0, 0, 20, 10]]), np.array([1, 2]))
     assert check_constraints(constrained(design, regions=(region,))) == ()
-    # with halos of 1 the boxes need 12 · 12 each, and may reach beyond the region by 1 on each side: 22 · 12
-    words = r"region 'low' has room for 264\.0 µm² of macros and halos; macros 'a', 'b' need 288\.0 µm²"
-    refused(constrained(design, regions=(region,), halo=halos(design, 1, 1)), words)
+    # with halos of 1 each box needs 12 · 12, and may extend beyond the region by 1 on each side: 22 · 12
+    words = r"region 'low' has space for 264\.0 µm² of macros and halos; macros 'a', 'b' need 288\.0 µm²"
+    check_rejected(constrained(design, regions=(region,), halo=halos(design, 1, 1)), words)
 
 
 def test_all_macros_together_need_too_much() -> None:
     design = chip(*((f"m{number}", 10.0, 10.0) for number in range(12)))
     assert check_constraints(constrained(design, port_keepout=0.1)) == ()
-    refused(
+    check_rejected(
         constrained(design, halo=halos(design, 2, 2)),
-        r"room for 1936\.0 µm² .* macros 'm0', .*'m9' and 2 more need 2352\.0 µm²",
+        r"space for 1936\.0 µm² .* macros 'm0', .*'m9' and 2 more need 2352\.0 µm²",
     )
-    refused(
+    check_rejected(
         constrained(design, blockages=np.array([[0.0, 0, 40, 11]])),
-        r"the canvas has room for 1160\.0 µm² of macros and halos beside blockages and fixed macros",
+        r"the canvas has space for 1160\.0 µm² of macros and halos outside blockages and fixed macros",
     )
 
 
 def test_blockages_fixed_macros_and_ports_leave_no_place() -> None:
     design = chip(("kept", 20, 20), ("a", 12, 12), fixed=("kept",))
-    refused(constrained(design, port_keepout=1e-3), "no place for macro 'a'")  # 10 µm on each side of the fixed one
+    check_rejected(
+        constrained(design, port_keepout=1e-3), "no legal position for macro 'a'"
+    )  # 10 µm on each side of the fixed one
     small = chip(("kept", 20, 20), ("a", 10, 10), fixed=("kept",))
     assert check_constraints(constrained(small, port_keepout=9.0)) == ()
-    refused(constrained(small, halo=halos(small, 0.5, 0.5)), "no place for macro 'a'")
-    refused(constrained(small, grid=SnapGrid(7.0, 7.0, 1.0, 1.0)), "no place for macro 'a'")
+    check_rejected(constrained(small, halo=halos(small, 0.5, 0.5)), "no legal position for macro 'a'")
+    check_rejected(constrained(small, grid=SnapGrid(7.0, 7.0, 1.0, 1.0)), "no legal position for macro 'a'")
     corners = np.array([[0.0, 0, 9, 9], [31, 0, 40, 9], [0, 31, 9, 40], [31, 31, 40, 40]])
     assert check_constraints(constrained(small, blockages=corners)) == ()
 
 
-def test_what_fixed_macros_break_is_told() -> None:
+def test_rules_that_fixed_macros_break_are_reported() -> None:
     design = chip(("kept", 20, 20), ("a", 5, 5), fixed=("kept",))
     broken = constrained(
         design,
@@ -111,7 +118,7 @@ def test_what_fixed_macros_break_is_told() -> None:
     )
 
 
-def test_fixed_macros_closer_than_their_halos_are_told() -> None:
+def test_fixed_macros_closer_than_their_halos_are_reported() -> None:
     nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
     nodes += [
         Node(name, NodeKind.HARD, x, 20.0, 10.0, 10.0, fixed=name != "free")
@@ -135,24 +142,24 @@ def test_slivers_between_rectangles_of_a_region_are_none() -> None:
     apart = Region("split", np.array([[0.0, 0, 20, 20], [20.01, 0, 40, 20]]), np.array([1]))
     wide = chip(("a", 21, 20))
     assert check_constraints(constrained(wide, regions=(region,))) == ()
-    refused(constrained(wide, regions=(apart,)), "leave no place for macro 'a'")
+    check_rejected(constrained(wide, regions=(apart,)), "leave no legal position for macro 'a'")
 
 
 def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, bool]] = []
+    calls: list[tuple[int, bool]] = []
     has_place = feasibility._has_place
 
     def counted(design: Design, node: int, swapped: bool, halo: tuple[float, ...], grid: SnapGrid) -> bool:
-        asked.append((node, swapped))
+        calls.append((node, swapped))
         return has_place(design, node, swapped, halo, grid)
 
     monkeypatch.setattr(feasibility, "_has_place", counted)
     design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))
     blocked = constrained(design, blockages=np.array([[0.0, 0, 4, 4]]))
     check_constraints(blocked)
-    assert len(asked) == 4  # two sizes, each upright and turned
+    assert len(calls) == 4  # two sizes, each in both directions
     check_constraints(blocked)
-    assert len(asked) == 4
+    assert len(calls) == 4
 
 
 def test_macros_are_turned_as_they_may_be() -> None:
@@ -166,7 +173,7 @@ def test_macros_are_turned_as_they_may_be() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_what_has_a_legal_placement_is_never_refused(seed: int) -> None:
+def test_what_has_a_legal_placement_is_never_rejected(seed: int) -> None:
     """Places macros at random until the placement is legal; the constraints must then be accepted."""
     design = randomly_constrained(random_design(seed, hard=2, soft=0, canvas=square_canvas(6, 5)), seed)
     grid = design.constraints.grid
@@ -188,12 +195,12 @@ def test_what_has_a_legal_placement_is_never_refused(seed: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_a_macro_that_is_refused_stands_nowhere_on_a_fine_raster(seed: int) -> None:
+def test_a_rejected_macro_has_no_position_on_a_fine_raster(seed: int) -> None:
     design = randomly_constrained(random_design(seed, hard=3, soft=0, canvas=square_canvas(6, 5)), seed)
     try:
         check_constraints(design)
     except DesignError as error:
-        if "leave no place" not in str(error):
+        if "leave no legal position" not in str(error):
             return
         named = [node for node in design.placing_order.tolist() if repr(design.netlist.names[node]) in str(error)]
         fixed = design.netlist.hard[design.initial.fixed[design.netlist.hard]].tolist()

@@ -57,23 +57,23 @@ def test_reads_back_equal(tmp_path: Path, chip: FlatDesign) -> None:
     assert again.technology.masters["INV"].pins == ()
 
 
-def test_other_files_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_other_files_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     with pytest.raises(DesignError, match="cannot be read"):
         read_flat(path)
     path.write_bytes(b"hello")
-    with pytest.raises(DesignError, match="no flat design"):
+    with pytest.raises(DesignError, match="not a valid flat design"):
         read_flat(path)
     write_flat(path, chip)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(DesignError, match="no flat design"):
+    with pytest.raises(DesignError, match="not a valid flat design"):
         read_flat(path)
     np.savez(path, header=np.array([object()], dtype=object))
-    with pytest.raises(DesignError, match="no flat design"):
+    with pytest.raises(DesignError, match="not a valid flat design"):
         read_flat(path)
 
 
-def test_line_breaks_in_names_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_line_breaks_in_names_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     names = ("a\nb", *chip.netlist.names[1:])
     broken = dataclasses.replace(chip, netlist=dataclasses.replace(chip.netlist, names=names))
     with pytest.raises(DesignError, match="must not contain a line break"):
@@ -102,7 +102,7 @@ def npy(head: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
 
 
-def test_damaged_archives_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_damaged_archives_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     write_flat(path, chip)
     whole = path.read_bytes()
@@ -112,14 +112,14 @@ def test_damaged_archives_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
     np.save(header, np.frombuffer(b"[1, 2]", dtype=np.uint8))
     for data in (unpacked, npz(header=npy("{'descr': (((\n")), npz(header=header.getvalue())):
         path.write_bytes(data)
-        with pytest.raises(DesignError, match="no flat design"):
+        with pytest.raises(DesignError, match="not a valid flat design"):
             read_flat(path)
     (tmp_path / CLUSTERS_NAME).write_bytes(npz(cluster=npy("{'descr': (((\n")))
-    with pytest.raises(DesignError, match="no clusters, or a damaged file"):
+    with pytest.raises(DesignError, match="not a valid clusters file"):
         read_clusters(tmp_path)
 
 
-def test_headers_of_another_shape_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+def test_headers_of_another_shape_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     path = tmp_path / "flat.npz"
     write_flat(path, chip)
     with np.load(path) as file:
@@ -127,5 +127,5 @@ def test_headers_of_another_shape_are_refused(tmp_path: Path, chip: FlatDesign) 
     for change in ({"sites": [[]]}, {"written_names": ["a"]}, {"sites": {"a": 1}, "layers": [1]}):
         header = json.loads(arrays["header"].tobytes()) | change
         np.savez(path, **(arrays | {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}))
-        with pytest.raises(DesignError, match="no flat design"):
+        with pytest.raises(DesignError, match="not a valid flat design"):
             read_flat(path)

@@ -42,7 +42,7 @@ def hand_made() -> Design:
 
 def test_graph_by_hand(hand_made: Design) -> None:
     graph = graph_arrays(hand_made)
-    # m0, m1, Grp_0, then port clusters at gcells 0 (p0, p1) and 24 (p2, on the far corner).
+    # m0, m1, Grp_0, then port clusters at gcells 0 (p0, p1) and 24 (p2, at the far corner).
     assert graph.vertex.tolist() == [3, 3, 4, 2, 0, 1]
     assert graph.kind.tolist() == [NodeKind.HARD, NodeKind.HARD, NodeKind.SOFT, NodeKind.PORT, NodeKind.PORT]
     assert graph.node.tolist() == [4, 5, 3, -1, -1]
@@ -105,7 +105,7 @@ def test_describe_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert "hard macros" in capsys.readouterr().out
 
 
-def test_commands_refuse_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_reject_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "no_such_design"]) == 2
     assert main(["generate", "clustered", "--hard", "0", "--out", str(tmp_path / "x")]) == 2
     lines = capsys.readouterr().err.splitlines()
@@ -119,6 +119,6 @@ def test_generate_commands_make_designs_that_load(tmp_path: Path, capsys: pytest
     assert (
         main(["generate", "planted", "--block-columns", "2", "--block-rows", "2", "--out", str(tmp_path / "best")]) == 0
     )
-    assert "least wirelength" in capsys.readouterr().out
+    assert "minimum wirelength" in capsys.readouterr().out
     assert load(tmp_path / "mine").name == "mine"
     assert len(load(tmp_path / "best", tmp_path / "best" / "optimum.plc").netlist.hard) == 4

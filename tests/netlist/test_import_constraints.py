@@ -129,7 +129,7 @@ def flat(tmp_path: Path) -> FlatDesign:
     return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
 
 
-def test_what_the_files_say(flat: FlatDesign) -> None:
+def test_constraints_of_the_files(flat: FlatDesign) -> None:
     core = flat.floorplan.core
     assert (core.x_low, core.y_low, core.x_high, core.y_high) == (1, 4, 59, 48)
     found, notices = constraints_of(flat)
@@ -143,7 +143,7 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     assert regions["fence"].nodes.tolist() == [second] and regions["fence"].is_exclusive
     assert orientation_names(int(found.orientations[first])) == ["N", "FN", "S", "FS"]
     assert found.grid == SnapGrid(0.005, 0.005)
-    told = " ".join(notices)
+    all_notices = " ".join(notices)
     for words in (
         "1 routing blockages",
         "1 soft placement blockages do not apply to macros; a full evaluation places no cells there",
@@ -151,7 +151,7 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
         "'wish' is ignored: a guide is only a preference; --region 'wish:mem[1]:0,0,10,10' keeps its 1 macros inside",
         "'cells' is ignored: no macro",
     ):
-        assert words in told
+        assert words in all_notices
 
 
 def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:
@@ -161,33 +161,33 @@ def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:
     assert "halos are kept only on sides with pins; 0 macros have none" in notices
 
 
-def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
+def test_macros_without_symmetry_are_reported(tmp_path: Path) -> None:
     (tmp_path / "chip.lef").write_text(LEF.replace("  SYMMETRY X Y ;\n", ""))
     (tmp_path / "chip.def").write_text(DEF)
     design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
     found, notices = constraints_of(design)
     assert [orientation_names(int(found.orientations[node])) for node in design.netlist.hard] == [["N"], ["N"]]
-    said = "1 masters of macros (first: 'RAM') have no SYMMETRY in LEF: they keep orientation N, "
-    assert said + "unless --any-orientation is given" in notices
+    message = "1 masters of macros (first: 'RAM') have no SYMMETRY in LEF: they keep orientation N, "
+    assert message + "unless --any-orientation is given" in notices
     assert not any(
         "SYMMETRY" in notice for notice in constraints_of(design, ConstraintSettings(any_orientation=True))[1]
     )
 
 
-def test_macros_that_may_be_turned_are_said(tmp_path: Path) -> None:
+def test_macros_that_may_be_rotated_are_reported(tmp_path: Path) -> None:
     (tmp_path / "chip.lef").write_text(LEF.replace("SYMMETRY X Y ;\n", "SYMMETRY X Y R90 ;\n"))
     (tmp_path / "chip.def").write_text(DEF)
     design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
-    said = "macros may be rotated by 90° (SYMMETRY R90): a search does so only with anneal.rotate=true"
-    assert f"2 {said}" in constraints_of(design)[1]
+    message = "macros may be rotated by 90° (SYMMETRY R90): a search does so only with anneal.rotate=true"
+    assert f"2 {message}" in constraints_of(design)[1]
     fixed = design.placement.fixed.copy()
     fixed[design.netlist.hard[0]] = True
     held = dataclasses.replace(design, placement=dataclasses.replace(design.placement, fixed=fixed))
-    assert f"1 {said}" in constraints_of(held)[1]
+    assert f"1 {message}" in constraints_of(held)[1]
 
 
-def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> None:
-    # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, once it is fixed.
+def test_a_blockage_of_a_fixed_macro_stays_at_the_macro(tmp_path: Path) -> None:
+    # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, and once it is fixed.
     more = r"- PLACEMENT + COMPONENT mem\[1\] RECT ( 18000 6000 ) ( 32000 16000 ) ;" + "\nEND BLOCKAGES"
     text = DEF.replace("BLOCKAGES 4", "BLOCKAGES 5").replace("END BLOCKAGES", more)
     (tmp_path / "chip.lef").write_text(LEF)
@@ -220,7 +220,7 @@ def test_the_snapping_grid_is_one_that_the_units_can_write(
     assert found.grid.pitch_x == found.grid.pitch_y == pytest.approx(pitch, abs=1e-12)
 
 
-def test_what_the_user_says(flat: FlatDesign) -> None:
+def test_constraints_of_the_user(flat: FlatDesign) -> None:
     settings = ConstraintSettings(
         halo=(5, 4),
         halos={"mem[1]": (1, 1)},
@@ -266,7 +266,7 @@ def test_what_the_user_says(flat: FlatDesign) -> None:
         (ConstraintSettings(regions=(RegionSetting("low", (Rectangle(2, 5, 9, 9),), ()),)), "'low' appears twice"),
     ],
 )
-def test_what_is_wrong_is_refused(flat: FlatDesign, settings: ConstraintSettings, words: str) -> None:
+def test_wrong_values_are_rejected(flat: FlatDesign, settings: ConstraintSettings, words: str) -> None:
     with pytest.raises(DesignError, match=words):
         constraints_of(flat, settings)
 
@@ -282,7 +282,7 @@ def test_what_is_wrong_is_refused(flat: FlatDesign, settings: ConstraintSettings
         ("X Y R90", ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]),
     ],
 )
-def test_symmetry_says_how_a_macro_may_be_turned(symmetry: str, names: list[str]) -> None:
+def test_symmetry_determines_the_orientations(symmetry: str, names: list[str]) -> None:
     assert orientation_names(symmetric_orientations(frozenset(symmetry.split()))) == names
 
 

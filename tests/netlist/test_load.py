@@ -59,17 +59,17 @@ def test_initial_gives_canvas_and_placement(folder: Path) -> None:
     assert load("unplaced", folder / "other.plc").canvas == design.canvas
 
 
-def test_refusals_say_where_and_what(folder: Path) -> None:
+def test_rejections_name_place_and_reason(folder: Path) -> None:
     with pytest.raises(DesignError, match=r"no design 'nothing'.*known there: .*mine.*PLACEMENT_PATH"):
         load("nothing")
-    with pytest.raises(DesignError, match="there is no such file or folder"):
+    with pytest.raises(DesignError, match="no such file or folder"):
         load(folder / "nothing" / "netlist.pb.txt")
     (folder / "empty").mkdir()
-    with pytest.raises(DesignError, match=r"the folder holds no netlist\.pb\.txt"):
+    with pytest.raises(DesignError, match=r"the folder contains no netlist\.pb\.txt"):
         load(folder / "empty")
     with pytest.raises(DesignError, match=r"no initial\.plc in its folder.*add this placement file.*initial=PATH\.plc"):
         load("unplaced")
-    with pytest.raises(DesignError, match=r"initial=.*absent\.plc: there is no such file"):
+    with pytest.raises(DesignError, match=r"initial=.*absent\.plc: no such file"):
         load("mine", folder / "absent.plc")
     with pytest.raises(DesignError, match=r"initial=.*mine: is a folder; did you mean initial=.*mine/initial\.plc\?"):
         load("mine", folder / "mine")
@@ -79,7 +79,9 @@ def test_a_folder_of_designs_names_them(folder: Path, monkeypatch: pytest.Monkey
     with pytest.raises(DesignError, match=f"{folder}: is a folder of designs.*{folder}/mine, {folder}/unplaced$"):
         load(folder)
     monkeypatch.chdir(folder.parent)
-    with pytest.raises(DesignError, match=f"^{folder.name}: is a folder of designs.*; there are {folder.name}/mine, "):
+    with pytest.raises(
+        DesignError, match=f"^{folder.name}: is a folder of designs.*; it contains {folder.name}/mine, "
+    ):
         load(folder.name)
     for number in range(9):
         (folder / f"a{number}").mkdir()

@@ -72,16 +72,16 @@ def test_an_array_by_hand() -> None:
     assert (x.tolist(), y.tolist()) == ([38, 50, 62], [20, 20, 20])
     x, y = array.members_at(50.0, 20.0, Orientation.S)
     assert (x.tolist(), y.tolist()) == ([62, 50, 38], [20, 20, 20])
-    # W turns counterclockwise: what was on the right is above.
+    # W rotates counterclockwise: the right side becomes the upper side.
     x, y = array.members_at(50.0, 20.0, Orientation.W)
     assert (x.tolist(), y.tolist()) == ([50, 50, 50], [8, 20, 32])
     assert array.corners_at(50.0, 20.0, Orientation.W)[0].tolist() == [[47, 3], [53, 3], [53, 13], [47, 13]]
-    with pytest.raises(DesignError, match="an array of 1 macros and 1 places"):
+    with pytest.raises(DesignError, match="an array of 1 macros with 1 positions"):
         dataclasses.replace(array, names=("a",), written_names=("a",), dx=np.zeros(1), dy=np.zeros(1))
 
 
 @pytest.mark.parametrize("orientation", list(Orientation))
-def test_where_an_array_stands_is_what_its_macros_say(orientation: Orientation) -> None:
+def test_an_arrays_position_follows_from_its_macros(orientation: Orientation) -> None:
     array = MacroArray(
         0, tuple("abcde"), tuple("abcde"), 10.0, 6.0, np.array([-5.0, 5, -5, 5, -5]), np.array([-7.0, -7, 0, 0, 7])
     )
@@ -107,7 +107,7 @@ def test_wires_are_as_long_as_those_of_the_macros(flat: FlatDesign, columns: int
 def test_macros_stand_side_by_side_and_none_overlap(flat: FlatDesign) -> None:
     design, _ = joined(flat, ArraySetting("block", ("bank*", "lone"), 2, (1.0, 2.0)))
     (array,) = design.arrays
-    # Rows of two from the lower left: 10 + 1 µm across, 6 + 2 µm up; the fifth stands alone above.
+    # Rows of two from the lower left: 10 + 1 µm in x, 6 + 2 µm in y; the fifth is alone above them.
     assert array.names == ("bank[0]", "bank[1]", "bank[2]", "bank[3]", "lone")
     assert array.dx.tolist() == [-5.5, 5.5, -5.5, 5.5, -5.5]
     assert array.dy.tolist() == [-8, -8, 0, 0, 8]
@@ -120,13 +120,13 @@ def test_banks_are_macros_whose_names_differ_in_their_last_number(flat: FlatDesi
     design, constraints = joined(flat, banks=True)
     hard = [design.netlist.names[node] for node in design.netlist.hard]
     assert hard == ["bank[0..3]", "tag_9..10", "lone"]
-    # Numbers by their value: 9 before 10, where the file has them the other way round.
+    # Numbers are ordered by value: 9 before 10, although the file has them in reverse order.
     assert design.arrays[1].names == ("tag_9", "tag_10")
-    # Four of 10 × 6 µm have the least half perimeter in two rows, two of them one above the other.
+    # Four of 10 × 6 µm have the minimum half perimeter in two rows, two of them one above the other.
     assert [(np.unique(one.dx).size, np.unique(one.dy).size) for one in design.arrays] == [(2, 2), (1, 2)]
     assert [region.nodes.tolist() for region in constraints.regions] == [[1]]
     assert [region.nodes.tolist() for region in design.floorplan.regions] == [[1]]
-    # What is given is no bank.
+    # Macros of a given array do not join a bank.
     design, _ = joined(flat, ArraySetting("pair", ("bank[1]", "bank[2]")), banks=True)
     assert sorted(design.netlist.names[array.node] for array in design.arrays) == ["bank[0..3]", "pair", "tag_9..10"]
     assert {array.names for array in design.arrays} == {
@@ -134,7 +134,7 @@ def test_banks_are_macros_whose_names_differ_in_their_last_number(flat: FlatDesi
     }  # fmt: skip
 
 
-def test_nothing_is_joined_where_nothing_is_asked_for(flat: FlatDesign) -> None:
+def test_nothing_is_joined_by_default(flat: FlatDesign) -> None:
     constraints = constraints_of(flat)[0]
     assert with_arrays(flat, constraints, ()) == (flat, constraints, ())
     names = (*(f"m{letter}" for letter in "abcdefg"), *flat.netlist.names[len(MEMORIES) :])
@@ -154,7 +154,7 @@ def test_an_array_keeps_what_its_macros_must_keep_to(tmp_path: Path) -> None:
     assert kept.halo[0].tolist() == [1, 3, 2, 0.5]  # as for the macro
     assert design.floorplan.halo.tolist() == [[1, 3, 2, 0.5]]
     assert orientation_names(int(kept.orientations[0])) == ["N", "S", "E"]
-    # Without gaps of its own it leaves room for the halos: 10 + 1 + 2, 6 + 3 + 0.5.
+    # By default, the gaps fit the halos: 10 + 1 + 2, 6 + 3 + 0.5.
     assert (np.ptp(design.arrays[0].dx), np.ptp(design.arrays[0].dy)) == (13, 9.5)
 
 
@@ -162,9 +162,9 @@ def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:
     constraints, _ = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.4, 0.7, 0.1, 0.2)))
     design, kept, _ = with_arrays(flat, constraints, [ArraySetting("block", ("bank*",), 2, (0.5, 0.5))])
     (array,) = design.arrays
-    # 10.5 and 6.5 µm become 27 · 0.4 and 10 · 0.7 µm.
+    # 10.5 and 6.5 µm are rounded up to 27 · 0.4 and 10 · 0.7 µm.
     assert (np.ptp(array.dx), np.ptp(array.dy)) == pytest.approx((10.8, 7.0))
-    # Turned by 90° the pitches would change places.
+    # Rotation by 90° would exchange the pitches.
     assert orientation_names(int(kept.orientations[0])) == ["N", "FN", "S", "FS"]
     for orientation in (Orientation.N, Orientation.FN, Orientation.S, Orientation.FS):
         low = array.corners_at(0.0, 0.0, orientation)[:, 0] + [
@@ -179,19 +179,22 @@ def test_every_macro_lies_on_the_snapping_grid(flat: FlatDesign) -> None:
     ("settings", "words"),
     [
         ([ArraySetting("a", ("nothing*",))], "array 'a': the netlist has no hard macro 'nothing\\*'"),
-        ([ArraySetting("a", ("lone",))], "array 'a': lone means one macro; must be two or more"),
-        ([ArraySetting("a", ("bank*",)), ArraySetting("b", ("bank[0]", "lone"))], "'bank\\[0\\]' is in array 'a', too"),
+        ([ArraySetting("a", ("lone",))], "array 'a': lone matches one macro; must match two or more"),
+        ([ArraySetting("a", ("bank*",)), ArraySetting("b", ("bank[0]", "lone"))], "'bank\\[0\\]' is also in array 'a'"),
         ([ArraySetting("a", ("tag*", "lone"))], "array 'a': some of its macros are in region 'low'"),
-        ([ArraySetting("lone", ("bank*",))], "array 'lone': the netlist has a node of that name"),
-        ([ArraySetting("a", ("bank*",)), ArraySetting("a", ("tag*",))], "array 'a': the netlist has a node of that"),
+        ([ArraySetting("lone", ("bank*",))], "array 'lone': the netlist already has a node of that name"),
+        (
+            [ArraySetting("a", ("bank*",)), ArraySetting("a", ("tag*",))],
+            "array 'a': the netlist already has a node of that",
+        ),
     ],
 )
-def test_what_cannot_be_an_array_is_refused(flat: FlatDesign, settings: list[ArraySetting], words: str) -> None:
+def test_what_cannot_be_an_array_is_rejected(flat: FlatDesign, settings: list[ArraySetting], words: str) -> None:
     with pytest.raises(DesignError, match=words):
         joined(flat, *settings)
 
 
-def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
+def test_macros_that_differ_or_are_fixed_are_rejected(flat: FlatDesign) -> None:
     with pytest.raises(DesignError, match="-1 columns; must be at least 1, or 0"):
         ArraySetting("a", ("bank*",), -1)
     with pytest.raises(DesignError, match=r"gaps of .* must be at least 0"):
@@ -202,16 +205,16 @@ def test_macros_that_differ_or_are_fixed_are_refused(flat: FlatDesign) -> None:
     wider = dataclasses.replace(flat, netlist=dataclasses.replace(flat.netlist, width=width))
     with pytest.raises(DesignError, match=r"'bank\[1\]' of 11 × 6 µm has another master than 'bank\[0\]' of 10 × 6 µm"):
         joined(wider, block)
-    # Banks leave it out instead.
+    # Banks omit it instead.
     assert joined(wider, banks=True)[0].arrays[0].names == ("bank[0]", "bank[2]", "bank[3]")
     fixed = np.array(flat.placement.fixed)
     fixed[2] = True
-    stands = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, fixed=fixed))
+    fixed_flat = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, fixed=fixed))
     with pytest.raises(DesignError, match=r"'bank\[2\]' is fixed; --free-macros frees"):
-        joined(stands, block)
+        joined(fixed_flat, block)
     orientations = np.array(constraints_of(flat)[0].orientations)
     orientations[:2] = 1, 2
-    with pytest.raises(DesignError, match="no orientation that all of its macros may have"):
+    with pytest.raises(DesignError, match="its macros have no allowed orientation in common"):
         with_arrays(flat, dataclasses.replace(constraints_of(flat)[0], orientations=orientations), [block])
 
 
@@ -226,7 +229,7 @@ def test_macros_that_stand_as_the_array_give_it_its_place(tmp_path: Path) -> Non
     found, _, notices = with_arrays(flat, constraints_of(flat)[0], (), banks=True)
     there = found.placement
     assert (there.x[0], there.y[0], there.orientation[0]) == (30, 26, Orientation.FN)
-    # The tags stand elsewhere than side by side: their array in the middle of them.
+    # The tags are not next to each other: their array is at their centre.
     assert (there.x[1], there.y[1], there.orientation[1]) == (65, 13, Orientation.N)
     assert there.placed[:3].tolist() == [True, True, False]
     assert notices == ("the macros of 1 arrays are not arranged as arrays in the files: each starts at their centre",)
@@ -266,18 +269,18 @@ def test_an_export_takes_them_apart_and_a_def_joins_them(tmp_path: Path, seed: i
     np.testing.assert_allclose(again.y[hard], placement.y[hard], atol=1e-9)
     np.testing.assert_array_equal(again.orientation[hard], placement.orientation[hard])
     assert again.placed[hard].all() and not again.placed[design.cells].any()
-    # Ports keep their places.
+    # Ports keep their positions.
     ports = design.netlist.ports
     np.testing.assert_array_equal(again.x[ports], design.placement.x[ports])
 
 
-def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_def_with_another_arrangement_is_rejected(tmp_path: Path) -> None:
     design, _ = joined(array_flat(tmp_path), banks=True)
     places = {name: f"PLACED ( {10000 * number} 8000 ) N" for number, name in enumerate(MEMORIES)}
     (tmp_path / "other.def").write_text(array_def(places))
     with pytest.raises(DesignError, match=r"2 arrays whose macros are not arranged as at the import: bank"):
         read_def_placement(tmp_path / "other.def", design)
-    # Unplaced macros are no fault here: the array has no place.
+    # Unplaced macros are not an error here: the array is unplaced.
     (tmp_path / "none.def").write_text(array_def())
     found, _ = read_def_placement(tmp_path / "none.def", design)
     assert not found.placed[design.netlist.hard].any()
@@ -304,7 +307,7 @@ def test_macros_are_ordered_as_they_would_stand_by_themselves(flat: FlatDesign, 
     places = standing(flat, array, orientation, order, shaken=2.0)
     found = with_arrays(flat, kept, (setting,), places=places)[0].arrays[0]
     assert sorted(found.names) == sorted(array.names)
-    # The array may be mirrored afterwards: so some orientation puts every macro near where it would stand.
+    # The array may be mirrored afterwards, so some orientation puts every macro near its target.
     of = {name: node for node, name in enumerate(flat.netlist.names)}
     at = np.array([[places.x[of[name]], places.y[of[name]]] for name in found.names])
     at -= at.mean(axis=0)
@@ -334,14 +337,14 @@ def test_the_order_is_no_worse_than_any_other(flat: FlatDesign) -> None:
 def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None:
     array = import_flat(flat, ImportSettings(banks=True)).flat.arrays[0]
     order = [2, 0, 3, 1]
-    asked = []
+    calls = []
 
     def place(given: FlatDesign, on_canvas: object) -> Placement:
-        asked.append(given.netlist.num_nodes)
-        return standing(flat, array, Orientation.N, order) if len(asked) == 1 else strewn(given)
+        calls.append(given.netlist.num_nodes)
+        return standing(flat, array, Orientation.N, order) if len(calls) == 1 else strewn(given)
 
     found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=place)
-    assert asked[0] == flat.netlist.num_nodes, "the macros by themselves"
+    assert calls[0] == flat.netlist.num_nodes, "the macros by themselves"
     assert found.flat.arrays[0].names in {
         tuple(array.names[member] for member in names)
         for names in (order, order[1::-1] + order[:1:-1], order[2:] + order[:2], order[::-1])
@@ -349,11 +352,11 @@ def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None
     assert not [notice for notice in found.notices if "order of their names" in notice]
 
 
-def test_an_order_that_nothing_says_is_that_of_the_names(flat: FlatDesign) -> None:
+def test_without_positions_the_order_is_that_of_the_names(flat: FlatDesign) -> None:
     def place(given: FlatDesign, on_canvas: object) -> Placement:
         raise DesignError("no room")
 
-    for put, why in ((None, "nothing places them"), (place, "no room")):
+    for put, why in ((None, "cells and macros are not placed for the clustering"), (place, "no room")):
         found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=put)
         assert found.flat.arrays[0].names == import_flat(flat, ImportSettings(banks=True)).flat.arrays[0].names
         assert f"the macros of arrays are in the order of their names: {why}" in found.notices

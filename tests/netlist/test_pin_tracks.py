@@ -104,11 +104,12 @@ def test_pins_of_two_layers_lie_on_the_tracks_of_each_in_every_orientation(tmp_p
     flat = chip(tmp_path, pins, ["Y 30 DO 300 STEP 240 LAYER M3", "X 70 DO 300 STEP 280 LAYER M4"])
     found, notices = snapped(flat)
     assert notices[2:] == ["macros are snapped so that their pins lie on the tracks of M3, M4"]
-    assert [notice[-16:] for notice in notices[:2]] == [" in E, FE, W, FW"] * 2  # where the others' distance counts
+    assert [notice[-16:] for notice in notices[:2]] == [" in E, FE, W, FW"] * 2  # where the others' distance decides
     signal = [shape for name, shapes in pins.items() if name != "VDD" for shape in shapes]
     for turn in (Orientation.N, Orientation.FN, Orientation.S, Orientation.FS):
         assert on_tracks(flat, found, signal, turn).all(), turn
-    # by hand: in N the pins of M3 are at 1.0 + 4.02 from the die's edge, tracks at 0.03 + n · 0.24: 5.07 is the next
+    # by hand: in N the pins of M3 are 1.0 + 4.02 from the die's edge, tracks are at 0.03 + n · 0.24: 5.07 is the next
+    # one
     assert found.macro_grids[0].grids[0].axes[1] == pytest.approx((0.24, 0.05))
 
 
@@ -138,7 +139,7 @@ def test_two_layers_of_one_axis_share_a_grid_or_the_smaller_gives_way(tmp_path: 
     found, notices = snapped(flat)
     assert found.macro_grids[0].grids[0].pitch_y == pytest.approx(0.6)
     assert on_tracks(flat, found, shapes, Orientation.N).all() and len(notices) == 1
-    shapes[2] = ("M3", 3, 1.25)  # 0.05 off whatever M1 allows
+    shapes[2] = ("M3", 3, 1.25)  # 0.05 off all positions that M1 allows
     flat = chip(tmp_path, {f"p{i}": [shape] for i, shape in enumerate(shapes)}, tracks)
     found, notices = snapped(flat)
     assert on_tracks(flat, found, shapes[:2], Orientation.N).all()
@@ -156,7 +157,7 @@ def test_pins_that_differ_are_counted_and_layers_without_tracks_named(tmp_path: 
         "p4": [("M1", 1, 3.33), ("M1", 1, 3.4)],
     }  # fmt: skip
     _, notices = snapped(chip(tmp_path, pins, tracks))
-    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # one of two shapes suffices
+    assert notices[0].startswith("1 of 4 pins on M1 of 'RAM'")  # one of two shapes is sufficient
     assert notices[1] == "1 pins on M3 of 'RAM' are on no track: the floorplan has no tracks on M3"
 
 

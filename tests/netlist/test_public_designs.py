@@ -29,7 +29,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.pages: dict[str, tuple[bytes, int]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.stalls = False
         self.ended = threading.Event()
 
@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requested.append(self.path)
         if self.path not in self.server.pages:
             self.send_error(404)
             return
@@ -100,9 +100,9 @@ def test_a_fetched_design_is_found_by_its_name(server, toy, tmp_path, capsys):
 def test_what_is_there_and_intact_is_not_fetched_again(server, toy, tmp_path):
     fetch("mine", tmp_path / "out", source=server.source)
     (tmp_path / "out/initial.plc").write_text("damaged")
-    server.asked.clear()
+    server.requested.clear()
     fetch("mine", tmp_path / "out", source=server.source)
-    assert server.asked == [toy["initial.plc"]]
+    assert server.requested == [toy["initial.plc"]]
     assert (tmp_path / "out/initial.plc").read_bytes() == (TOY / "initial.plc").read_bytes()
 
 
@@ -113,10 +113,10 @@ def test_a_connection_that_breaks_leaves_no_part_of_a_file_and_the_next_call_com
         fetch("mine", tmp_path / "out", source=server.source)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["initial.plc"]
     server.pages[toy["netlist.pb.txt.gz"]] = (data, 0)
-    server.asked.clear()
+    server.requested.clear()
     seen = []
     fetch("mine", tmp_path / "out", source=server.source, progress=lambda file, done: seen.append((file.name, done)))
-    assert server.asked == [toy["netlist.pb.txt.gz"]]
+    assert server.requested == [toy["netlist.pb.txt.gz"]]
     assert seen[-1] == ("netlist.pb.txt.gz", len(data))
     assert (tmp_path / "out/netlist.pb.txt.gz").read_bytes() == data
 
@@ -125,7 +125,7 @@ def test_a_connection_that_breaks_leaves_no_part_of_a_file_and_the_next_call_com
 def test_other_bytes_are_rejected(other, server, toy, tmp_path):
     data, _ = server.pages[toy["initial.plc"]]
     server.pages[toy["initial.plc"]] = (other or data + b" more of it", 0)
-    with pytest.raises(placement.DesignError, match="is not the file that is expected: SHA-256"):
+    with pytest.raises(placement.DesignError, match="is not the expected file: SHA-256"):
         fetch("mine", tmp_path / "out", source=server.source)
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -143,7 +143,7 @@ def test_a_server_that_sends_byte_by_byte_is_not_waited_for_longer_than_given(se
     monkeypatch.setattr(public_designs, "CHUNK", 1)
     seconds = itertools.count()
     monkeypatch.setattr(public_designs, "monotonic", lambda: float(next(seconds)))  # a second for each byte
-    with pytest.raises(OSError, match=r"takes too long \(\d+ of [\d,]+ bytes have arrived in time\)"):
+    with pytest.raises(OSError, match=r"takes too long \(\d+ of [\d,]+ bytes arrived in time\)"):
         fetch("mine", tmp_path / "out", source=server.source, seconds=20.0)
 
 
@@ -159,7 +159,7 @@ def test_without_a_network_the_message_says_what_to_do(toy, tmp_path, capsys):
 
 def test_a_missing_file_is_reported_with_the_servers_answer(server, toy, tmp_path):
     del server.pages[toy["netlist.pb.txt.gz"]]
-    with pytest.raises(OSError, match=r"netlist.pb.txt.gz: cannot be downloaded: the server answers 404 Not Found"):
+    with pytest.raises(OSError, match=r"netlist.pb.txt.gz: cannot be downloaded: the server answered 404 Not Found"):
         fetch("mine", tmp_path / "out", source=server.source)
 
 

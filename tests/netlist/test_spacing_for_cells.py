@@ -106,4 +106,4 @@ def test_the_import_says_what_has_no_rows_unless_fixed_macros_are_there(small: F
     assert notices(1.0, fixed=False) == []
     (notice,) = notices(0.9, fixed=False)
     assert "of the core has no rows" in notice and notice.split("%")[0].startswith("1")
-    assert notices(0.9, fixed=True) == []  # the fixed macros cover more than is missing
+    assert notices(0.9, fixed=True) == []  # the fixed macros cover more than the missing area

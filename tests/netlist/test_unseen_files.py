@@ -45,7 +45,7 @@ def test_other_technologies(technology: str, placed: bool, tmp_path: Path) -> No
     assert flat.floorplan.units == expected.units and flat.floorplan.manufacturing_grid == expected.grid
     assert flat.floorplan.rows.row_height == pytest.approx(expected.height)
     design = whole_way(flat, tmp_path / "design")
-    # By the tracks of each layer but the lowest, in its direction; edges make a track more or less.
+    # From the tracks of each layer but the lowest, in its direction; the edges add or remove a track.
     for direction, capacity in (
         ("HORIZONTAL", design.canvas.routes_horizontal),
         ("VERTICAL", design.canvas.routes_vertical),
@@ -109,8 +109,8 @@ def bookshelf(folder: Path, *, scl: bool, pl: bool) -> Path:
 @pytest.mark.parametrize(("scl", "pl"), [(True, True), (False, True), (True, False), (False, False)])
 def test_bookshelf_with_files_missing(scl: bool, pl: bool, tmp_path: Path) -> None:
     flat = read_bookshelf(bookshelf(tmp_path / "files", scl=scl, pl=pl))[0]
-    said = " ".join(flat.notices)
-    assert ("no .scl file" in said) == (not scl) and ("no .pl file" in said) == (not pl)
+    notice_text = " ".join(flat.notices)
+    assert ("no .scl file" in notice_text) == (not scl) and ("no .pl file" in notice_text) == (not pl)
     design = whole_way(flat, tmp_path / "design", columns=12, rows=12)
     assert len(design.netlist.hard) == 5 and len(design.netlist.ports) == 8
     # The pad on three nets is on the net of its cell in each: no net is lost between macros, pads and clusters.

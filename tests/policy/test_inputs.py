@@ -16,8 +16,8 @@ from placement.policy.inputs import graph_inputs, stack
 from tests.support.designs import Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
-def test_sizes_grid_and_aspect_of_a_hand_made_design() -> None:
-    inputs = graph_inputs(four_macros())  # large, middle and small, and one that is fixed
+def test_sizes_grid_and_aspect_of_a_small_design() -> None:
+    inputs = graph_inputs(four_macros())  # large, middle and small, and a fixed one
     assert inputs.macros == 3
     np.testing.assert_allclose(inputs.size, [[0.4, 0.2], [0.2, 0.32], [0.16, 0.12]])
     wide = random_design(1, hard=3, canvas=square_canvas(9, 7))
@@ -27,7 +27,7 @@ def test_sizes_grid_and_aspect_of_a_hand_made_design() -> None:
     assert inputs.aspect.sum() == pytest.approx(2)
 
 
-def test_a_design_with_nothing_to_place_is_refused() -> None:
+def test_a_design_with_nothing_to_place_is_rejected() -> None:
     design = build("fixed", square_canvas(), [Node("m", NodeKind.HARD, 25.0, 25.0, 5.0, 5.0, fixed=True)], [])
     with pytest.raises(ValueError, match="there is nothing to place"):
         graph_inputs(design)
@@ -68,10 +68,10 @@ def test_electrostatic_places_go_with_their_design() -> None:
 
 
 def test_without_room_there_are_no_electrostatic_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(design: Design) -> Placement:
+    def reject(design: Design) -> Placement:
         raise DesignError("no room")
 
-    monkeypatch.setattr("placement.policy.inputs.place_design", refuse)
+    monkeypatch.setattr("placement.policy.inputs.place_design", reject)
     assert np.isnan(graph_inputs(random_design(4), electrostatic=True).electrostatic).all()
 
 

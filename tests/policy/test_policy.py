@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params, drawn
-from placement.policy.edge_gnn import prior_weights
+from placement.policy.edge_gnn import REGIONS, GridDecoder, prior_weights, region_weights
+from placement.policy.features import GridFeatures
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
@@ -102,7 +104,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
     logits = np.asarray(_decide(agent, params, inputs, first))[0]
     assert np.unravel_index(logits.argmax(), logits.shape) == (1, 4)
-    # Distances in sides of a square as large as a cell.
+    # Distances in units of the side of a square with a cell's area.
     width, height = design.canvas.width / 9, design.canvas.height / 7
     away = np.abs(np.arange(9) - 4) * width / np.sqrt(width * height)
     np.testing.assert_allclose(logits[1] - logits[1, 4], -2 * np.log1p(away), atol=0.1)
@@ -157,6 +159,35 @@ def test_a_cell_is_found_in_the_cumulative_probabilities() -> None:
     np.testing.assert_array_equal(
         drawn(jnp.full_like(many, -1e9), never, jnp.asarray(uniform), jnp.float32(1)), [0] * 8
     )
+
+
+@pytest.mark.parametrize("grids", [[(5, 7)], [(5, 7), (4, 3)]])
+def test_regions_are_bilinear_means_of_the_cells(grids: list[tuple[int, int]]) -> None:
+    """Compared with a table of every cell's weight in every region."""
+    rows, columns = np.max(grids, axis=0)
+    table = np.zeros((len(grids), REGIONS, REGIONS, rows, columns))
+    for grid, (height, width) in enumerate(grids):
+        for row, column in np.ndindex(height, width):
+            up, across = (
+                np.maximum(
+                    1 - np.abs(np.clip((index + 0.5) / size * REGIONS - 0.5, 0, REGIONS - 1) - np.arange(REGIONS)), 0
+                )
+                for index, size in ((row, height), (column, width))
+            )
+            table[grid, :, :, row, column] = np.outer(up, across)
+    table = table.reshape(len(grids), REGIONS**2, -1)
+    sizes = np.array(grids, np.float32)
+    centres = [(np.arange(most) + 0.5) / sizes[:, axis, None] for axis, most in enumerate((rows, columns))]
+    used = (centres[0] < 1)[:, :, None] & (centres[1] < 1)[:, None]
+    up_place, across_place, valid = (jnp.asarray(array, jnp.float32) for array in (*centres, used))
+    nothing = jnp.zeros(())
+    weights = region_weights(GridFeatures(nothing, valid, nothing, across_place, up_place, nothing))
+    decoder, hidden = GridDecoder(3, 2, rngs=nnx.Rngs(0)), np.random.default_rng(0).random((2, 2, rows * columns))
+    means = np.einsum("bwn,bqn->bwq", hidden, table * np.ones((2, 1, 1))) / np.maximum(table.sum(axis=2), 1e-6)[:, None]
+    np.testing.assert_allclose(decoder._regions(jnp.asarray(hidden, jnp.float32), weights), means, rtol=1e-5, atol=1e-6)
+    spread = np.einsum("bwq,bqn->bwn", means, table * np.ones((2, 1, 1)))
+    found = decoder._spread(jnp.asarray(means, jnp.float32), weights)
+    np.testing.assert_allclose(found, spread, rtol=1e-5, atol=1e-6)
 
 
 def test_ended_episodes_are_harmless(agent: Agent, params: Params, designs: list[Design]) -> None:
@@ -224,7 +255,7 @@ def test_compiles_once_per_batch_shape(agent: Agent, designs: list[Design], para
     assert play(range(1, 4)) == traces
 
 
-def test_an_observation_of_other_designs_is_refused(agent: Agent, params: Params, designs: list[Design]) -> None:
+def test_an_observation_of_other_designs_is_rejected(agent: Agent, params: Params, designs: list[Design]) -> None:
     observation = random_observation(designs[:1], 0, 2)
     with pytest.raises(ValueError, match="same designs"):
         agent.act(params, agent.embed(params), observation, jax.random.key(0))

@@ -72,7 +72,7 @@ def test_auto_is_bfloat16_on_accelerators_only(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-def test_products_of_float32_are_made_at_full_precision(
+def test_products_of_float32_have_full_precision(
     config: PolicyConfig, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Accelerators use fewer digits by default: forward and backward pass."""

@@ -15,7 +15,7 @@ from placement.training.run_folder import read_settings
 from placement.training.trained_policy import read_newest
 
 BASE = data_folder("policies") / "base"
-# Recorded on 28 November 2026, when the sums of the placer whose result the policy sees were put into another order.
+# Recorded on 28 November 2026, after the placer whose result the policy sees began to add numbers in another order.
 ACTIONS = {
     "toy6": [56, 7, 40, 60, 42, 63],
     "clustered40": [

@@ -135,7 +135,7 @@ def test_features_do_not_depend_on_how_many_episodes_are_looked_at_at_once(
 ) -> None:
     episodes = played_episodes(designs, 7, 0, env=ENV)
     one_by_one = _features(learner, episodes)
-    monkeypatch.setattr(module, "_episodes_at_once", lambda: 3)  # and one that is left over
+    monkeypatch.setattr(module, "_episodes_at_once", lambda: 3)  # and one more
     np.testing.assert_allclose(_features(_learner(designs), episodes), one_by_one, rtol=1e-5, atol=1e-5)
 
 

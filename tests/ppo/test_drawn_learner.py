@@ -103,5 +103,7 @@ def test_a_pool_of_a_given_shape_shows_what_the_design_s_own_does() -> None:
         assert large.shape == (rows, columns)
         assert np.array_equal(large[: small.shape[0], : small.shape[1]], small)
         assert large.sum() == small.sum()
-    with pytest.raises(ValueError, match=r"a design of .* was drawn; the bounds are 1 rows, 1 columns and 1 macros"):
+    with pytest.raises(
+        ValueError, match=r"a design of .* was drawn, which exceeds the bounds of 1 rows, 1 columns and 1 macros"
+    ):
         make_pool(designs[3], 1, config=ENV, shape=(1, 1, 1))

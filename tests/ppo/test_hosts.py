@@ -51,7 +51,7 @@ def _run(count: int, folder: Path) -> list[dict]:
 @pytest.mark.timeout(600)
 @pytest.mark.slow
 def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
-    """Each learns from episodes of its own shard; there is one checkpoint."""
+    """Each host learns from the episodes of its shard; there is one checkpoint."""
     pytest.importorskip("reverb")
     (alone,) = _run(1, tmp_path / "alone")
     first, second = _run(2, tmp_path / "together")

@@ -156,7 +156,7 @@ def test_steps_that_are_not_finite_are_skipped_and_counted(
     episodes = played_episodes(designs, 32, 0, env=ENV)
     episodes[5].log_probabilities[0] = np.nan
     metrics = learner.update(episodes, iteration=0)
-    assert metrics["skipped_steps"] == PPO.epochs  # the sample lands in one minibatch of each epoch
+    assert metrics["skipped_steps"] == PPO.epochs  # the sample is in one minibatch of each epoch
     assert metrics["gradient_steps"] > 0
     assert int(learner.state.trained.skipped) == PPO.epochs
     assert np.isfinite(_flat(learner.state)).all()
@@ -171,7 +171,7 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
     np.testing.assert_array_equal(_flat(eight.state), _flat(initial))
     steps = 0.0
     for iteration in range(2):
-        episodes = played_episodes(designs, 32, iteration, env=ENV, version=0)  # older than the second learns from
+        episodes = played_episodes(designs, 32, iteration, env=ENV, version=0)  # too old for the second learner
         for one in (learner, eight):
             metrics = one.update(episodes, iteration=iteration)
         steps += metrics["gradient_steps"]
@@ -182,17 +182,17 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
         assert len(leaf.sharding.device_set) == 8
 
 
-def test_a_minibatch_that_does_not_divide_is_refused(designs: list[Design]) -> None:
+def test_a_minibatch_that_does_not_divide_is_rejected(designs: list[Design]) -> None:
     uneven = dataclasses.replace(PPO, minibatch_size=12)
     with pytest.raises(ConfigError, match=r"minibatch_size=12: must be divisible by the 8 devices, such as 8 or 16"):
         Learner(POLICY, uneven, ENV, designs, seed=0, mesh=make_mesh(jax.devices()[:8]))
 
 
-def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[Design]) -> None:
+def test_episodes_of_other_designs_are_rejected(learner: Learner, designs: list[Design]) -> None:
     good = played_episodes(designs, 2, 0, env=ENV)
     with pytest.raises(ValueError, match="at least one"):
         learner.update([], iteration=0)
-    with pytest.raises(ValueError, match="there are 2 designs"):
+    with pytest.raises(ValueError, match=r"must be in \[0, 2\)"):
         learner.update([good[0]._replace(design=np.int32(2))], iteration=0)
     with pytest.raises(ValueError, match="longest takes"):
         learner.update([good[0]._replace(actions=good[0].actions[:-1])], iteration=0)

@@ -25,7 +25,7 @@ from placement.ppo.ppo import (
     updated_statistics,
 )
 
-REWARDS = np.array([[0, 0, 3.0], [0, -1.0, 9.0]], np.float32)  # the 9 lies past the second episode's end
+REWARDS = np.array([[0, 0, 3.0], [0, -1.0, 9.0]], np.float32)  # the 9 is past the end of the second episode
 VALUES = np.array([[1.0, 2.0, 2.5], [0.5, -0.5, 7.0]], np.float32)
 LENGTHS = np.array([3, 2])
 COEFFICIENTS = Coefficients(jnp.float32(0.2), jnp.float32(0.01))
@@ -89,13 +89,13 @@ def test_statistics_follow_each_design_and_leave_dead_ends_out() -> None:
     np.testing.assert_array_equal(first.iterations, [1, 1, 0])
     second = updated_statistics(first, _ended(np.array([0, 0, 1]), np.array([-0.7, -0.5, -2.8]), np.zeros(3, bool)))
     np.testing.assert_allclose(second.mean[:2], [-0.9 + 0.3 * 2 / 50, -3.0 + 0.2 / 49], rtol=1e-6)
-    # About the iteration's own mean, which has risen; a single episode's about the mean so far.
+    # Relative to the iteration's own mean, which has risen; a single episode's is relative to the mean so far.
     np.testing.assert_allclose(second.deviation[:2], [np.sqrt(0.02), 0.2 / np.sqrt(2)], rtol=1e-5)
     normalised = normalised_rewards(first, _ended(design, reward, dead_end))
     np.testing.assert_allclose(normalised, [-np.sqrt(0.5), np.sqrt(0.5), 0, -REWARD_LIMIT], atol=1e-5)
 
 
-def test_rising_rewards_are_told_in_deviations_of_one_iteration() -> None:
+def test_rising_rewards_are_scaled_by_the_deviation_of_one_iteration() -> None:
     """Rewards rise by half a deviation per iteration: the newest still have deviation 1, and a mean near 0."""
     generator, statistics = np.random.default_rng(0), initial_statistics(1)
     for iteration in range(60):
@@ -149,7 +149,7 @@ def test_terms_are_weighted_sums_by_hand() -> None:
         weights=jnp.array([1.0, 1.0, 0.0]),
     )
     terms = ppo_terms(logits, samples, COEFFICIENTS)
-    policy = -0.5 * 1.2 + 1.0  # ratio 2 clipped to 1.2, weighed by a half; ratio 1
+    policy = -0.5 * 1.2 + 1.0  # ratio 2 clipped to 1.2, with weight one half; ratio 1
     entropy = 1.5 * np.log(2) - (0.4 * np.log(0.2) + 0.6 * np.log(0.6))
     np.testing.assert_allclose(terms.policy_loss, policy, rtol=1e-6)
     np.testing.assert_allclose(terms.entropy, entropy, rtol=1e-6)

@@ -70,7 +70,7 @@ def test_no_folder_is_left(replay: ReverbReplay) -> None:
 
 
 def test_a_process_that_writes_reads_and_ends_prints_nothing() -> None:
-    # In a process of its own, as Reverb and TensorFlow print some lines only once in a process.
+    # In a separate process, because Reverb and TensorFlow print some lines only once per process.
     script = (
         "from placement.replay.in_process import ReverbReplay\n"
         "from tests.support.episodes import STEPS, counts, episode\n"

@@ -78,13 +78,13 @@ def test_a_killed_shard_is_bypassed_and_returns(shards: Shards, replay: ShardedR
             mine.write(episode(count, actor=home), timeout=LONG)
     assert [mine.shard for mine in writers] == [1, 1]
     assert [mine.moves for mine in writers] == [1, 0]
-    taken += replay.read(6, timeout=LONG)  # shard 1 alone has as many left
+    taken += replay.read(6, timeout=LONG)  # shard 1 alone has this number left
     wait_until(lambda: replay.statistics()[0].failures == 1 and not replay.statistics()[0].connected)
     shards.restart(0, same_port=same_port)
     assert shards.processes[0].ask("nothing")["written"] == written  # from its checkpoint: nobody has written since
     wait_until(lambda: writers[0].shard == 0 or _write_another(writers[0]))
     wait_until(lambda: replay.statistics()[0].connected)
-    # Nothing of the shard that lived is lost; of the one that died, at most what was written or fetched last.
+    # Nothing of the surviving shard is lost; of the killed one, at most what was written or fetched last.
     expected = {(1, count) for count in range(12)} | {(0, count) for count in range(8, 12)}
     while expected - {_identity(item) for item in taken}:
         taken += replay.read(1, timeout=LONG)
@@ -136,10 +136,10 @@ def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: Shar
     with pytest.raises(ReplayTimeout, match=r"waited 1 s to write an episode: no replay shard answers \(0: 127"):
         mine.write(episode(1), timeout=1)
     wait_until(lambda: not any(shard.connected for shard in replay.statistics()))
-    with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
+    with pytest.raises(ReplayTimeout, match=r"0 arrived.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
         replay.read(1, timeout=0.2)
     shards.restart(1, same_port=False)
-    mine.write(episode(1), timeout=LONG)  # the same again, still unconfirmed by any shard
+    mine.write(episode(1), timeout=LONG)  # the same episode, still unconfirmed by any shard
     assert counts(replay.read(1, timeout=LONG)) == [1]
     assert mine.shard == 1
 

@@ -60,7 +60,7 @@ def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dia
     assert shard_items.probe(shard.address, timeout=0.5, dial=dial) is None
     with pytest.raises(ReplayTimeout, match="no replay shard answers"):
         _write(shard, 1, dial=dial, timeout=0.5)
-    # Past all checks of this project's, with Reverb's own client.
+    # Bypasses all checks of this project with Reverb's own client.
     client = shard_items.reverb.Client(dial(shard.address))
     with pytest.raises((shard_items.reverb.errors.ReverbError, RuntimeError)):
         client.server_info(timeout=1)
@@ -75,7 +75,7 @@ def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dia
 def _flushed(writer: shard_items.ItemWriter) -> bool:
     try:
         return writer.flush(0.5)
-    except RuntimeError:  # Reverb gives up at once where the connection is refused
+    except RuntimeError:  # Reverb fails at once if the connection is refused
         return False
 
 
@@ -85,7 +85,7 @@ def _own_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))
         except OSError:
-            pytest.skip("this machine has no address but loopback")
+            pytest.skip("this machine has only loopback addresses")
         return str(probe.getsockname()[0])
 
 
@@ -107,11 +107,11 @@ def test_only_the_gate_listens_where_others_reach_it() -> None:
 
 
 def test_a_shard_that_cannot_be_kept_off_the_network_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(port: int) -> bool:
+    def reject(port: int) -> bool:
         warnings.warn(f"port {port} is reachable", RuntimeWarning, stacklevel=2)
         return False
 
-    monkeypatch.setattr(reverb_server, "restrict_to_loopback", refuse)
+    monkeypatch.setattr(reverb_server, "restrict_to_loopback", reject)
     with pytest.warns(RuntimeWarning), pytest.raises(reverb_server.NotPrivate, match=r"Linux 5\.7 or root"):
         _shard()
 

@@ -74,7 +74,7 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
     for _ in range(2):
         actors = [int(item.identity[0]) for item in replay.read(30, timeout=LONG)]
         assert [actors.count(home) for home in range(3)] == [10, 10, 10]
-    rest = replay.read(30, timeout=LONG)  # shard 0 has none left: the others bring its share
+    rest = replay.read(30, timeout=LONG)  # shard 0 has none left: the others take over its share
     assert sorted({int(item.identity[0]) for item in rest}) == [1, 2]
     for home in (1, 2):  # first in, first out
         mine = [int(item.identity[1]) for item in rest if item.identity[0] == home]
@@ -83,7 +83,7 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
     assert [shard.taken for shard in statistics] == [20, 30, 40]
     assert [shard.skew for shard in statistics] == [pytest.approx(taken / 30) for taken in (20, 30, 40)]
     assert all(shard.connected and shard.rate > 0 and shard.wait > 0 for shard in statistics)
-    wait_until(lambda: replay.size() == 0)  # all were taken; the tables are asked once a second
+    wait_until(lambda: replay.size() == 0)  # all were taken; the tables are polled once a second
 
 
 def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -> None:
@@ -95,7 +95,7 @@ def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -
         mine.write(episode(4), timeout=0.2)
     replay = reader(addresses)
     assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
-    mine.write(episode(4), timeout=LONG)  # the same again still waits: it exists already
+    mine.write(episode(4), timeout=LONG)  # the same episode still waits, because it exists already
     mine.write(episode(5), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [4, 5]
     assert replay.duplicates == 0
@@ -137,7 +137,7 @@ def test_an_episode_that_reached_two_shards_is_taken_once(shards: Make, reader) 
     replay = reader(addresses)
     assert sorted(counts(replay.read(4, timeout=LONG))) == [0, 1, 2, 3]
     assert replay.intervals().tolist() == [[0, 0, 3]]
-    with pytest.raises(ReplayTimeout, match="for 1 episodes from the replay shards and 0 came"):
+    with pytest.raises(ReplayTimeout, match="for 1 episodes from the replay shards and 0 arrived"):
         replay.read(1, timeout=0.5)
     assert replay.duplicates == 3
 
@@ -235,9 +235,9 @@ def test_a_checkpoint_needs_a_folder(shards: Make) -> None:
 
 def test_a_shard_of_another_run_is_rejected_by_name(shards: Make, reader) -> None:
     _, addresses = shards(1, steps=STEPS + 1)
-    with pytest.raises(ShardMismatch, match=rf"replay shard 0 \(127.*does not hold episodes of {STEPS} steps"):
+    with pytest.raises(ShardMismatch, match=rf"replay shard 0 \(127.*does not contain episodes of {STEPS} steps"):
         writer(addresses, 0).write(episode(0), timeout=LONG)
-    with pytest.raises(RuntimeError, match=r"replay shard 0 .*does not hold episodes"):
+    with pytest.raises(RuntimeError, match=r"replay shard 0 .*does not contain episodes"):
         reader(addresses).read(1, timeout=LONG)
 
 
@@ -280,7 +280,7 @@ def test_both_sides_report_that_no_shard_answers(reader) -> None:
     with pytest.raises(ReplayTimeout, match=r"no replay shard answers \(0: 127\.0\.0\.1:9, 1: down\)"):
         writer(nowhere, 0).write(episode(0), timeout=0.3)
     replay = reader(nowhere)
-    with pytest.raises(ReplayTimeout, match=r"0 came.*shard 0 \(never found\) is down.*shard 1"):
+    with pytest.raises(ReplayTimeout, match=r"0 arrived.*shard 0 \(never found\) is down.*shard 1"):
         replay.read(1, timeout=0.3)
     with pytest.raises(ReplayTimeout, match=r"waited 0\.1 s for the shards; shard 0"):
         replay.wait_until_connected(timeout=0.1)

@@ -67,7 +67,7 @@ def test_table_tells_the_numbers():
     assert "weight 1" in text
 
 
-def test_incomplete_placement_is_refused():
+def test_incomplete_placement_is_rejected():
     design = four_macros()
     placed = design.initial.placed.copy()
     placed[3] = False
@@ -82,7 +82,7 @@ def test_faults_are_counted():
     assert metrics.legality == (1, 1)
 
 
-def test_violations_are_told_where_there_are_constraints():
+def test_violations_are_reported_if_there_are_constraints():
     design = four_macros()
     assert set(json.loads(json_line(measure(design)))) == set(JSON_KEYS)
     assert "halos" not in _printed(metrics_table(measure(design), "four"))

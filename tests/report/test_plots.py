@@ -42,7 +42,7 @@ def test_macros_are_drawn_where_they_stand():
     assert _is(_colour_at(figure, pixels, 24, 15), drawing.MOVABLE.face)  # it is 20 µm wide
     assert _is(_colour_at(figure, pixels, 15, 21), style.CANVAS)  # and 10 µm high
     assert _is(_colour_at(figure, pixels, 45, 5), drawing.FIXED.face)  # `kept`
-    assert _is(_colour_at(figure, pixels, 12, 35), drawing.MOVABLE.face)  # `small`, turned to E: 8 µm wide
+    assert _is(_colour_at(figure, pixels, 12, 35), drawing.MOVABLE.face)  # `small`, rotated to E: 8 µm wide
     assert _is(_colour_at(figure, pixels, 0, 25), drawing.PORT_FACE)
     soft = _colour_at(figure, pixels, 27, 25)
     assert soft[1] > max(soft[0], soft[2]) + 5, "the soft macro is green over the canvas"
@@ -64,7 +64,7 @@ def test_orientation_marks_turn_with_the_macro():
     assert corners["FN"] == (18, 31)
     assert corners["S"] == (18, 39)
     assert corners["FS"] == (12, 39)
-    # Turned clockwise by a right angle (E), the lower left corner comes to be the upper left one.
+    # Rotated clockwise by a right angle (E), the lower left corner becomes the upper left one.
     assert corners["E"] == (11, 38)
     assert corners["W"] == (19, 32)
 

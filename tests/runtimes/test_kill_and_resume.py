@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cluster
 LONG = 400.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# The local runtime with a network that needs no compiling, so that many starts take seconds.
+# The local runtime with a network that needs no compilation, so that many starts take seconds.
 FAKE = """
 import sys
 from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
@@ -50,7 +50,7 @@ class Process:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         variables = {**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})}
         self.process = subprocess.Popen([sys.executable, *command], cwd=folder, env=variables, **pipes)
-        self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
+        self._deadline = threading.Timer(LONG, self.process.kill)  # also ends the reading of lines
         self._deadline.start()
         self.output: list[str] = []
 
@@ -59,7 +59,7 @@ class Process:
         for line in self._lines():
             if text in line:
                 return
-        pytest.fail(f"no line with {text!r} came:\n{''.join(self.output)}")
+        pytest.fail(f"no line contains {text!r}:\n{''.join(self.output)}")
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -90,9 +90,9 @@ def _check_whole(folder: Path, iterations: int) -> None:
     assert [int(row["iteration"]) for row in _rows(folder)] == list(range(1, iterations + 1))
     design = load("toy6")
     _, placement = read_placement(folder / "best.plc", design.netlist)
-    said = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
-    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(said, rel=1e-12)
-    assert said <= min(float(row["cost_best"]) for row in _rows(folder)) + 1e-8
+    reported = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
+    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(reported, rel=1e-12)
+    assert reported <= min(float(row["cost_best"]) for row in _rows(folder)) + 1e-8
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
     assert process.end() == 0
     assert "complete 40\n" in process.output
     _check_whole(tmp_path, 40)
-    # In lock-step a run that was killed is, in the end, the run that was not.
+    # In lock-step, a run that was killed ends like one that was not.
     undisturbed = Process("-c", FAKE, str(tmp_path / "undisturbed"), "40", "memory")
     assert undisturbed.end() == 0
     columns = ("cost_mean", "cost_best", "learner_loss")
@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "replay"), [(signal.SIGINT, "auto"), (signal.SIGTERM, "memory")])
-def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
+def test_a_run_that_is_stopped_saves_and_says_how_to_resume(
     tmp_path: Path, number: signal.Signals, replay: str
 ) -> None:
     command = ("-c", FAKE, str(tmp_path), "100000", replay)
@@ -135,7 +135,7 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
 
 
 @pytest.mark.slow
-def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
+def test_real_training_is_killed_and_resumes(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "preset=test", *settings)
     process = Process(*command)
@@ -150,7 +150,7 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
+def test_a_run_in_object_storage_is_killed_and_resumes_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
         settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
         command = (str(REPOSITORY / "train.py"), "preset=test", *settings)
@@ -160,7 +160,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         first = Process(*command, folder=folders[0], environment=server.environment)
         first.until("iteration 20/")
         wait_until(lambda: "PUT /bucket/mine/.manifest.json" in (tmp_path / "s3.log").read_text())
-        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one looks on a busy machine
+        first.send(signal.SIGSTOP)  # otherwise it might finish before the second one checks, on a busy machine
         # A second one waits to see whether the first one is alive.
         second = Process(*command, folder=folders[2], environment=server.environment)
         second.until("to see whether process")
@@ -170,7 +170,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         text = "".join(second.output)
         assert "files fetched into runs/remote/s3/bucket/mine" in text and "resumes after iteration" in text
         _check_whole(folders[2] / "runs/remote/s3/bucket/mine", 60)
-        # A run that is done is fetched whole, too.
+        # A complete run is downloaded completely, too.
         last = Process(*command, folder=folders[1], environment=server.environment)
         assert last.end() == 0, "".join(last.output)
         assert "iteration" not in "".join(line for line in last.output if line.startswith("iteration"))

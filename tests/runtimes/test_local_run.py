@@ -168,7 +168,7 @@ def test_several_actors_share_central_inference(tmp_path: Path) -> None:
     assert (result.iterations, result.episodes) == (4, 32)
 
 
-def test_an_iterations_best_is_told_before_the_next_one_can_begin(
+def test_an_iterations_best_is_reported_before_the_next_iteration_can_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Evaluations precede the parameters with which the next iteration's episodes are drawn."""
@@ -239,7 +239,7 @@ def test_the_metrics_hold_the_best_cost_though_it_was_found_after_the_last_row(
     assert [float(row["best_so_far"]) == 1e-3 for row in _rows(tmp_path)] == [False, False, False, True]
 
 
-def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_with_its_whole_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learners: list[FakeLearner] = []
 
     def make(*args: Any, **options: Any) -> FakeLearner:
@@ -256,13 +256,13 @@ def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.
     identities = learners[0].seen + learners[1].seen
     assert len(set(identities)) == len(identities) == 48, "an episode was counted twice"
     assert second.best_cost <= first.best_cost and second.seconds >= first.seconds
-    # The random state went on: an undisturbed run draws the same losses.
+    # The random state was restored: an undisturbed run has the same losses.
     _run(_config(tmp_path / "undisturbed", iterations=6))
     losses = [[row["learner_loss"] for row in _rows(folder)] for folder in (tmp_path, tmp_path / "undisturbed")]
     assert losses[0] == losses[1]
 
 
-def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
+def test_a_run_with_other_settings_is_rejected(tmp_path: Path) -> None:
     _run(_config(tmp_path))
     with pytest.raises(ConfigError, match=r"policy\.node_width=5 \(was 32\)"):
         _run(_config(tmp_path, policy=PolicyConfig(node_width=5)))
@@ -270,7 +270,7 @@ def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
         _run(_config(tmp_path, design=("planted20",)))
 
 
-def test_a_wrong_design_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_wrong_design_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="no design 'nowhere'"):
         _run(_config(tmp_path / "run", design=("nowhere",)))
     assert not (tmp_path / "run").exists()
@@ -305,7 +305,7 @@ def test_a_signal_while_learning_saves_what_was_learned(
     class Interrupting(FakeLearner):
         def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
             if iteration == 2:
-                self.state = {}  # half done: donated away
+                self.state = {}  # partly done: donated buffers
                 os.kill(os.getpid(), number)
             return super().learn(episodes, iteration=iteration, elapsed=elapsed)
 
@@ -322,10 +322,10 @@ def test_a_signal_while_learning_saves_what_was_learned(
 
 @pytest.mark.parametrize(
     ("what", "rows"),
-    # Iteration 3 was learned and saved; the row that had no room is missing.
+    # Iteration 3 was learned and saved; the row for which there was no space is missing.
     [("checkpoints/2", [1, 2, 3, 4]), ("metrics.csv", [1, 2, 4])],
 )
-def test_a_full_disk_ends_the_run_in_one_line_and_it_goes_on_once_there_is_room(
+def test_a_full_disk_ends_the_run_in_one_line_and_it_resumes_once_there_is_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, rows: list[int]
 ) -> None:
     def full(*arguments: Any) -> None:
@@ -357,7 +357,7 @@ def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytes
     assert again.iterations == result.iterations
 
 
-def test_on_ray_a_run_that_its_time_limit_ended_says_so_before_ray_starts(
+def test_on_ray_a_run_that_its_time_limit_ended_is_reported_before_ray_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run may change its runtime, so a local run can be continued by the driver."""
@@ -400,7 +400,7 @@ def test_several_designs_train_together(tmp_path: Path) -> None:
     assert result.best_cost == pytest.approx(np.mean([entry["cost"] for entry in content.values()]))
 
 
-def test_without_reverb_it_trains_and_says_so_once(
+def test_without_reverb_it_trains_and_reports_it_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("reverb", "tensorflow"):
@@ -433,11 +433,11 @@ def test_the_best_is_flipped_at_the_end_and_stays_what_it_is(tmp_path: Path) -> 
         assert legality(design, placement) == (0, 0)
         costs[name] = compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total
     assert costs["best_flipped.plc"] < costs["best.plc"] == pytest.approx(result.best_cost, rel=1e-12)
-    (said,) = [note for note in shown.notes if "best_flipped.plc" in note]
-    assert "macros flipped" in said and f"{costs['best_flipped.plc']:.4f}" in said
+    (note_text,) = [note for note in shown.notes if "best_flipped.plc" in note]
+    assert "macros flipped" in note_text and f"{costs['best_flipped.plc']:.4f}" in note_text
 
 
-def test_flips_can_be_turned_off_even_when_a_run_goes_on(tmp_path: Path) -> None:
+def test_flips_can_be_turned_off_even_when_a_run_resumes(tmp_path: Path) -> None:
     _run(_config(tmp_path, iterations=1))
     (tmp_path / "best_flipped.plc").unlink()
     _run(_config(tmp_path, iterations=2, flips=False))
@@ -458,8 +458,8 @@ def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
     write_placement(folder / "initial.plc", tight, tight.initial)
     result, shown = _run(_config(tmp_path / "run", design=(str(folder),), iterations=7))
     assert math.isnan(result.best_cost) and not result.best_files
-    told = [note for note in shown.notes if "no episode of 5 iterations placed all macros" in note]
-    assert len(told) == 1 and "env.action_scale=2" in told[0]
+    dead_end_notes = [note for note in shown.notes if "no episode of 5 iterations placed all macros" in note]
+    assert len(dead_end_notes) == 1 and "env.action_scale=2" in dead_end_notes[0]
     _, shown = _run(_config(tmp_path / "finer", design=(str(folder),), iterations=7, env=EnvConfig(action_scale=4)))
     assert not any("placed all macros" in note for note in shown.notes)
 

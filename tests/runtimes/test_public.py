@@ -24,7 +24,7 @@ def test_settings_are_the_commands_with_dotted_keys_groups_and_mappings() -> Non
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"ppo.iteration": 3}, r"ppo\.iteration: no such setting"),
+        ({"ppo.iteration": 3}, r"ppo\.iteration: unknown setting"),
         ({"ppo.iterations": "many"}, r"ppo\.iterations='many': must be of type int"),
         ({"runtime": "slurm"}, r"runtime=slurm"),
     ],

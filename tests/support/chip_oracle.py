@@ -134,10 +134,10 @@ def room_length(design: Design, hard: Map, soft: Map) -> float:
         if size >= canvas.rows and size >= canvas.columns:
             break
         size *= 2
-    lacked = spread[size]
-    way += LACK_WEIGHT * size * side * cell_area * lacked
+    missing_area = spread[size]
+    way += LACK_WEIGHT * size * side * cell_area * missing_area
     way += math.fsum(
-        size * side * cell_area * (beyond - lacked) for size, beyond in spread.items() if size >= LARGE_BLOCK
+        size * side * cell_area * (beyond - missing_area) for size, beyond in spread.items() if size >= LARGE_BLOCK
     )
     area = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
     return way * soft_pins(design) / area if area > 0 else 0.0

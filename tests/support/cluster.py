@@ -25,7 +25,7 @@ from tests.support.ray_run import LONG, ROOT, RayRun
 
 HEAD = "head"
 PORT = 6379
-OBJECT_STORE = 80_000_000  # bytes, the least that Ray takes
+OBJECT_STORE = 80_000_000  # bytes, the minimum that Ray accepts
 WALL_CLOCK = Path(__file__).with_name("wall_clock.c")
 
 
@@ -81,19 +81,19 @@ class Cluster:
         self.network = network
         self.address = f"{network.hosts[HEAD].address}:{PORT}"
         self._folder, self.token = Path("/tmp") / f"hosts-{secrets.token_hex(4)}", secrets.token_hex(16)
-        self._said = folder
+        self._outputs = folder
         self.variables = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_health_check_failure_threshold": "20",  # else a node that was cut off for half a minute is given up
+            "RAY_health_check_failure_threshold": "20",  # otherwise a node that is disconnected for 30 s is given up
             "XLA_FLAGS": "",
             **variables,
         }
         self._nodes: dict[str, psutil.Process] = {}
-        for host in network.hosts.values():  # Ray finds a machine's own address by asking for the way to the internet
+        for host in network.hosts.values():  # Ray determines a machine's address from its route to the internet
             way = ["ip", "-n", host.namespace, "route", "add", "default", "dev", "eth0"]
             subprocess.run(way, check=True, capture_output=True, timeout=LONG)
 
@@ -103,7 +103,7 @@ class Cluster:
         Args:
             host: its name.
             cpus, gpus: processors that it offers.
-            own: a folder that is another, empty one on this host, as on a disk of its own; the node works in it.
+            own: a folder that is mounted empty on this host, as on a separate disk; the node works in it.
             minutes: by which its clock is ahead.
         """
         where = self.network.hosts[host].address
@@ -120,26 +120,26 @@ class Cluster:
             command = ["unshare", "--mount", "sh", "-c", mount, str(own), *command]
         variables = dict(self.variables)
         if minutes:
-            library = str(_build_clock(self._said))
+            library = str(_build_clock(self._outputs))
             variables |= {"LD_PRELOAD": library, "WALL_CLOCK_AHEAD": f"{60 * minutes:.0f}"}
-        with (self._said / f"{host}.txt").open("a") as said:
-            begin = len(self.said(host))  # after the output of earlier starts
+        with (self._outputs / f"{host}.txt").open("a") as output:
+            begin = len(self.output(host))  # after the output of earlier starts
             started = self.network.start(
                 host,
                 command,
                 env=variables,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
             )
         self._nodes[host] = psutil.Process(started.pid)
         before = time.monotonic()
-        while not any(sign in self.said(host)[begin:] for sign in ("Ray runtime started", "joined")):
-            assert started.poll() is None and time.monotonic() < before + LONG, self.said(host)
+        while not any(sign in self.output(host)[begin:] for sign in ("Ray runtime started", "joined")):
+            assert started.poll() is None and time.monotonic() < before + LONG, self.output(host)
             time.sleep(0.1)
 
-    def said(self, host: str) -> str:
+    def output(self, host: str) -> str:
         """Returns the output of a node's command, including earlier starts."""
-        return (self._said / f"{host}.txt").read_text(encoding="utf-8", errors="replace")
+        return (self._outputs / f"{host}.txt").read_text(encoding="utf-8", errors="replace")
 
     def processes(self, host: str) -> list[psutil.Process]:
         """Returns all processes of a node."""
@@ -166,7 +166,7 @@ class Cluster:
         """Returns the output of a Python program on a host; `token`: the cluster's token, as the program assumes."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         variables |= {"PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled" if token is None else "token"}
-        variables |= {"RAY_AUTH_TOKEN": token or "", "HOME": str(self._said)}
+        variables |= {"RAY_AUTH_TOKEN": token or "", "HOME": str(self._outputs)}
         done = subprocess.run(
             [*self.on(host), sys.executable, "-c", text, *arguments],
             env=variables,
@@ -181,10 +181,10 @@ class Cluster:
 
     def listeners(self, host: str) -> list[tuple[str, int]]:
         """Returns (address, port) of every TCP socket that listens on a host."""
-        said = subprocess.run(
+        output = subprocess.run(
             [*self.on(host), "ss", "-H", "-l", "-t", "-n"], capture_output=True, text=True, timeout=LONG, check=True
         ).stdout
-        found = [line.split()[3].rpartition(":") for line in said.splitlines()]
+        found = [line.split()[3].rpartition(":") for line in output.splitlines()]
         return [(address, int(port)) for address, _, port in found]
 
     def on(self, host: str) -> Sequence[str]:

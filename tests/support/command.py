@@ -1,6 +1,6 @@
 """The programs of the command line, run within this process, because a new one spends seconds on imports.
 
-A few tests of each program start a process of its own all the same: they see what only a whole process does.
+A few tests of each program start a separate process, because they test what only a whole process does.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class _Term(ctypes.Structure):
     )
 
 
-_KEPT: list[_Term] = []  # the engine holds their addresses
+_KEPT: list[_Term] = []  # the engine stores their addresses
 
 
 def one_macro_pool(num_envs: int, evaluate: Callable[[float], float], **settings: Any) -> EnvironmentPool:

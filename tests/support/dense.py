@@ -51,7 +51,7 @@ def constrained_design(seed: int, *, utilization: float, most: int = 12) -> Desi
     fixed = initial.fixed.copy()
     fixed[generator.permutation(hard)[: int(generator.integers(0, 2))]] = len(hard) > 2
     blockages = np.zeros((0, 4))
-    if seed % 4 > 1:  # other sizes: whether they fit is open
+    if seed % 4 > 1:  # other sizes, which may or may not fit
         sizes = np.stack((netlist.width, netlist.height)) * np.exp(generator.normal(0.0, 0.3, (2, count)))
         sizes[:, hard] *= np.sqrt(utilization * SIDE**2 / sizes[:, hard].prod(axis=0).sum())
         netlist = dataclasses.replace(netlist, width=np.minimum(sizes[0], SIDE), height=np.minimum(sizes[1], SIDE))

@@ -34,7 +34,7 @@ class Net(NamedTuple):
 
 
 def build(name: str, canvas: Canvas, nodes: Sequence[Node], nets: Sequence[Net]) -> Design:
-    """Returns a design of the given nodes and nets; each entry of a net becomes a pin of its own."""
+    """Returns a design of the given nodes and nets; each entry of a net becomes a separate pin."""
     index = {node.name: number for number, node in enumerate(nodes)}
     pins = [pin for net in nets for pin in net.pins]
     netlist = Netlist(
@@ -204,7 +204,7 @@ def _random_nets(generator: np.random.Generator, nodes: Sequence[Node], count: i
     nets: list[Net] = []
     for _ in range(count):
         weight = float(generator.choice([1.0, 1.0, 0.3, 2.0, 7.0, generator.uniform(0.1, 9)]))
-        if nets and generator.random() < 0.15:  # the same net again, with another weight
+        if nets and generator.random() < 0.15:  # the same net again, with a different weight
             nets.append(nets[int(generator.integers(len(nets)))]._replace(weight=weight))
             continue
         size = int(generator.choice([1, 2, 2, 2, 3, 3, 3, 4, 5, 9]))

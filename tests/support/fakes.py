@@ -142,7 +142,7 @@ class Silent:
     """A `TrainingProgress` that shows nothing and records its messages.
 
     Attributes:
-        rows, notes: told so far.
+        rows, notes: reported so far.
     """
 
     def __init__(self) -> None:

@@ -12,6 +12,6 @@ def equations(jaxpr: Any) -> Iterator[Any]:
         yield line
         for value in line.params.values():
             for one in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(one, "jaxpr", one)  # a closed jaxpr has its jaxpr
+                inner = getattr(one, "jaxpr", one)  # a closed jaxpr contains its jaxpr
                 if hasattr(inner, "eqns"):
                     yield from equations(inner)

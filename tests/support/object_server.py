@@ -51,12 +51,12 @@ def object_server(folder: Path, *, host: str = "127.0.0.1", prefix: Sequence[str
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [*prefix, sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
-    said = folder / "s3.log"
-    with said.open("wb") as log:
+    log_file = folder / "s3.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        wait_until(lambda: process.poll() is not None or "Running on" in said.read_text())
-        assert process.poll() is None, said.read_text()
+        wait_until(lambda: process.poll() is not None or "Running on" in log_file.read_text())
+        assert process.poll() is None, log_file.read_text()
         server = ObjectServer(process, f"{host}:{port}")
         make = [*prefix, sys.executable, "-c", "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"]
         subprocess.run(make, env={**os.environ, **server.environment}, check=True, timeout=60)

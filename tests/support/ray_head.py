@@ -40,11 +40,11 @@ def _answers(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
+def ray_head(output: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
     """Yields the address of a head node, and its process.
 
     Args:
-        said: a file for what it prints.
+        output: the file for its output.
         cpus: processors that it offers.
     """
     folder = Path("/tmp") / f"test-ray-{secrets.token_hex(4)}"  # short, for sockets' paths
@@ -52,7 +52,7 @@ def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
     options = ["--head", "--block", f"--port={port}", f"--num-cpus={cpus}", "--include-dashboard=false"]
     options += ["--object-store-memory=80000000", "--disable-usage-stats", f"--temp-dir={folder}"]
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
-    with said.open("w") as out:
+    with output.open("w") as out:
         head = subprocess.Popen(command, env={**os.environ, **VARIABLES}, stdout=out, stderr=out)
         try:
             deadline = time.monotonic() + LONG

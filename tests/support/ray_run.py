@@ -233,7 +233,7 @@ def endless(folder: Path) -> RayRun:
     return RayRun(config, factories=FAKES, environment=variables)
 
 
-def told(lines: Sequence[str]) -> list[str]:
+def unreadable_lines(lines: Sequence[str]) -> list[str]:
     """Returns unreadable lines: tracebacks, native stacks, leaks, log messages of libraries."""
     return [line for line in lines if re.search(r"Traceback|\*\*\*|^ +@ |leaked|logging\.cc|[EWF]\d{4} ", line)]
 
@@ -249,14 +249,14 @@ def recorded(path: Path) -> Sequence[dict[str, Any]]:
 def check_record(folder: Path) -> None:
     """Checks that no episode is partial or duplicated, each has one version, and the best placement has its cost."""
     lines = recorded(folder / "record")
-    told = [episode for line in lines for episode in line["episodes"]]
+    unreadable_lines = [episode for line in lines for episode in line["episodes"]]
     assert all(len(line["episodes"]) == EPISODES for line in lines)
-    identities = [tuple(episode["identity"]) for episode in told]
+    identities = [tuple(episode["identity"]) for episode in unreadable_lines]
     assert len(set(identities)) == len(identities), "an episode was counted twice"
     steps = len(load("toy6").placing_order)
-    assert all(episode["taken"] == episode["length"] for episode in told)
-    assert all(episode["length"] == steps or episode["dead_end"] for episode in told), "half an episode"
-    assert all(episode["drawn_with"] == [episode["version"]] for episode in told), (
+    assert all(episode["taken"] == episode["length"] for episode in unreadable_lines)
+    assert all(episode["length"] == steps or episode["dead_end"] for episode in unreadable_lines), "half an episode"
+    assert all(episode["drawn_with"] == [episode["version"]] for episode in unreadable_lines), (
         "parameters changed within an episode"
     )
     best = _best(folder / "run")

@@ -28,7 +28,11 @@ class RecordingLearner(FakeLearner):
         time.sleep(float(os.environ.get(UPDATE_SECONDS, "0")))
         path = os.environ.get(RECORD)
         if path and not self.hosts.index:  # all hosts learn from the same
-            line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}
+            line = {
+                "pid": os.getpid(),
+                "iteration": iteration,
+                "episodes": [_record_of(episode) for episode in episodes],
+            }
             with Path(path).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(line) + "\n")
         return super().learn(episodes, iteration=iteration, elapsed=elapsed)
@@ -46,7 +50,7 @@ class LearnerWithoutRoom(FakeLearner):
         os.posix_fallocate = full  # type: ignore[assignment]
 
 
-def _told(episode: Episode) -> dict[str, Any]:
+def _record_of(episode: Episode) -> dict[str, Any]:
     """Returns the data that a test checks."""
     return {
         "identity": [int(part) for part in episode.identity],
@@ -55,6 +59,7 @@ def _told(episode: Episode) -> dict[str, Any]:
         "taken": int((episode.actions >= 0).sum()),
         "dead_end": bool(episode.dead_end),
         "cost": float(episode.costs[4]),
-        # A fake agent's log-probabilities are minus the iteration of its parameters: one for the whole episode.
+        # The log-probabilities of a fake agent are minus the iteration of its parameters: one value for the whole
+        # episode.
         "drawn_with": sorted({-int(value) for value in episode.log_probabilities[: int(episode.length)]}),
     }

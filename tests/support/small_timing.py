@@ -14,7 +14,7 @@ def table(constant: float, per_slew: float, per_load: float) -> str:
     return "values (" + ", \\\n".join(f'"{row}"' for row in rows) + ");"
 
 
-# Constant (ps), per ps of slew, per fF of load: of delays; slews are 10 + load.
+# Constant (ps), per ps of slew, per fF of load; for delays. Slews are 10 + load.
 DELAY = {"INV": (5.0, 0.1, 0.5), "BUF": (8.0, 0.0, 0.2), "DFF": (20.0, 0.0, 1.0), "RAM": (100.0, 0.0, 0.0)}
 SETUP = 15.0
 
@@ -104,7 +104,7 @@ module chip (input clk, input in, output out);
 endmodule
 """
 
-# µm, of the cells' corners.
+# µm, lower left corners of the cells.
 PLACES = {"first": (0, 0), "one": (10, 0), "two": (10, 8), "second": (30, 8), "ram": (0, 20), "third": (4.5, 2)}
 DEF = """VERSION 5.8 ; DIVIDERCHAR "/" ; BUSBITCHARS "[]" ; DESIGN chip ; UNITS DISTANCE MICRONS 1000 ;
 DIEAREA ( 0 0 ) ( 40000 30000 ) ;

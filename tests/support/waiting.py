@@ -11,5 +11,5 @@ def wait_until(condition: Callable[[], bool], *, timeout: float = 120.0) -> None
     """Polls every hundredth of a second; fails if the condition does not hold within `timeout` seconds."""
     deadline, pause = time.monotonic() + timeout, threading.Event()
     while not condition():
-        assert time.monotonic() < deadline, "the awaited state did not come"
+        assert time.monotonic() < deadline, "the expected state was not reached"
         pause.wait(0.01)

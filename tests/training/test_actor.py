@@ -10,14 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from placement.config import EnvConfig
+from placement.config import EnvConfig, PolicyConfig
 from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import make_pool
 from placement.episode import Schema
 from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.policy.agent import EmbeddedParameters
+from placement.policy.agent import Agent, EmbeddedParameters
 from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule
 from placement.training.best import BestTracker
@@ -109,8 +109,8 @@ def _same(one: Any, other: Any) -> None:
 
 
 def test_a_stopped_round_gives_no_episode(designs: list[Design]) -> None:
-    asked = iter([False, False, True])
-    assert list(_actor(designs, _context(designs)).play_round(_snapshot(0), lambda: next(asked))) == []
+    answers = iter([False, False, True])
+    assert list(_actor(designs, _context(designs)).play_round(_snapshot(0), lambda: next(answers))) == []
 
 
 def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
@@ -119,7 +119,7 @@ def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
     pool = make_pool([design], 16, num_threads=1, config=EnvConfig(dead_end_penalty=-7.0))
     episodes = Actor(0, context, pool, key=KEY).play_round(_snapshot(0))
     dead = [episode for episode in episodes if episode.dead_end]
-    assert 0 < len(dead) < 16, "the design is to be tight, not hopeless"
+    assert 0 < len(dead) < 16, "the design must be tight but solvable"
     for episode in dead:
         Schema(len(design.placing_order)).check(episode)
         assert episode.reward == -7 and np.isnan(episode.costs).all()
@@ -170,27 +170,27 @@ def test_staleness_is_bounded_and_the_actor_waits_at_the_bound(designs: list[Des
 
 
 @pytest.mark.parametrize("waits_for", ["parameters", "room"])
-def test_an_actor_that_waits_ends_when_told(designs: list[Design], waits_for: str) -> None:
+def test_a_waiting_actor_ends_on_request(designs: list[Design], waits_for: str) -> None:
     context, stop = _context(designs, capacity=2, staleness=99), threading.Event()
     if waits_for == "room":
         context.store.publish(0, {"version": np.array(0, np.int32)})
-    waits = _told_of(context.store, "wait_for") if waits_for == "parameters" else _told_of(context.replay, "write", 3)
+    waits = _event_of(context.store, "wait_for") if waits_for == "parameters" else _event_of(context.replay, "write", 3)
     thread = threading.Thread(target=_actor(designs, context).run, args=(stop,), daemon=True)
     thread.start()
     assert waits.wait(LONG) and thread.is_alive()
     _end(thread, stop, context)
 
 
-def _told_of(what: Any, name: str, call: int = 1) -> threading.Event:
+def _event_of(what: Any, name: str, call: int = 1) -> threading.Event:
     """Returns an event that is set as soon as the method is called `call` times."""
     called, calls, method = threading.Event(), itertools.count(1), getattr(what, name)
 
-    def told(*arguments: Any, **options: Any) -> Any:
+    def recording(*arguments: Any, **options: Any) -> Any:
         if next(calls) == call:
             called.set()
         return method(*arguments, **options)
 
-    setattr(what, name, told)
+    setattr(what, name, recording)
     return called
 
 
@@ -225,6 +225,16 @@ def test_the_evaluator_plays_greedily_and_draws_samples_on_each_design(designs: 
     costs = [[found.costs for found in each] for each in (evaluations, again)]
     assert len(set(costs[0])) == len(costs[0])
     assert costs[0][:2] == costs[1][:2] and costs[0][2:] != costs[1][2:]
+
+
+def test_the_check_for_finite_outputs_compiles_nothing_more() -> None:
+    design = load("toy6")
+    agent = Agent(PolicyConfig(node_width=8, grid_width=8, rounds=1), [design])
+    evaluator, parameters = Evaluator(agent, [design], env=EnvConfig()), agent.init(0)
+    assert evaluator.evaluate(parameters, KEY)
+    count = agent.trace_count
+    assert evaluator.finite(parameters)
+    assert agent.trace_count == count
 
 
 def test_a_stopped_evaluation_gives_nothing(designs: list[Design]) -> None:

@@ -91,7 +91,7 @@ def test_files_newer_than_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
     assert resumed.best(0).costs == costs
 
 
-def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "best.plc").write_text("nonsense\n")
     tracker = BestTracker(DESIGNS[:1])
     with caplog.at_level(logging.WARNING):

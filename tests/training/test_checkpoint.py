@@ -87,7 +87,7 @@ def test_another_object_sees_what_was_saved(checkpoints: Checkpoints, tmp_path: 
     other.close()
 
 
-def test_no_checkpoint_is_said(checkpoints: Checkpoints, tmp_path: Path) -> None:
+def test_a_missing_checkpoint_is_reported(checkpoints: Checkpoints, tmp_path: Path) -> None:
     assert checkpoints.steps() == []
     with pytest.raises(CheckpointError, match="checkpoints: no checkpoint; there are none"):
         checkpoints.restore({"a": np.zeros(1)})
@@ -106,20 +106,20 @@ def test_no_checkpoint_is_said(checkpoints: Checkpoints, tmp_path: Path) -> None
         ({"a": {}}, r"also has \['a'\]"),
     ],
 )
-def test_another_network_is_refused(checkpoints: Checkpoints, like: dict[str, Any], message: str) -> None:
+def test_another_network_is_rejected(checkpoints: Checkpoints, like: dict[str, Any], message: str) -> None:
     checkpoints.save(1, {"a": np.zeros(3)}, {})
     with pytest.raises(CheckpointMismatch, match=f"another network, design or version of macro-placement: {message}"):
         checkpoints.restore(like)
 
 
-def test_a_checkpoint_of_an_older_format_is_refused_with_what_to_do(
+def test_a_checkpoint_of_an_older_format_is_rejected_with_a_remedy(
     checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint, "FORMAT", 1)
         checkpoints.save(1, {"a": np.zeros(3)}, {})
     for read in (checkpoints.record, lambda: checkpoints.restore({"a": np.zeros(3)})):
-        with pytest.raises(CheckpointMismatch, match=r"/1: has format version 1, .* give another run_dir"):
+        with pytest.raises(CheckpointMismatch, match=r"/1: has format version 1; .* give another run_dir"):
             read()
 
 
@@ -134,7 +134,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "removed", "record"])
-def test_damage_is_told_and_the_one_before_is_taken(
+def test_damage_is_reported_and_the_one_before_is_taken(
     checkpoints: Checkpoints, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     values = np.random.default_rng(0).normal(size=5000)
@@ -147,7 +147,7 @@ def test_damage_is_told_and_the_one_before_is_taken(
         restored = checkpoints.restore({"a": values})
     assert restored.step == 1
     np.testing.assert_array_equal(restored.tree["a"], values)
-    assert "trying the one before" in caplog.text
+    assert "trying the previous checkpoint" in caplog.text
     _damage(tmp_path / "checkpoints" / "1", damage)
     with pytest.raises(CheckpointDamaged):
         checkpoints.restore({"a": values})

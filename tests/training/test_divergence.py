@@ -68,10 +68,10 @@ def test_too_many_skipped_steps_end_the_run_at_the_last_good_state(
     monkeypatch.setattr(local, "Learner", _skips(range(3, 9)))
     with pytest.raises(Diverged) as caught:
         local.run(_config(tmp_path), progress=Silent())
-    said = str(caught.value)
-    assert "6 gradient steps in a row were skipped" in said
-    assert f"the last good one: {tmp_path}/checkpoints/3." in said
-    assert f"run_dir={tmp_path} and a lower ppo.learning_rate (it was 0.003)" in said
+    message = str(caught.value)
+    assert "6 gradient steps in a row were skipped" in message
+    assert f"the last good one: {tmp_path}/checkpoints/3." in message
+    assert f"run_dir={tmp_path} and a lower ppo.learning_rate (it was 0.003)" in message
     assert _steps(tmp_path)[-1] == 3
     monkeypatch.setattr(local, "Learner", FakeLearner)
     assert local.run(_config(tmp_path, learning_rate=1e-4), progress=Silent()).iterations == 9
@@ -98,10 +98,10 @@ def test_parameters_that_give_nan_are_never_published_or_saved(tmp_path: Path, m
         local.run(_config(tmp_path), progress=Silent())
     assert f"{tmp_path}/checkpoints/3." in str(caught.value)
     assert _steps(tmp_path)[-1] == 3
-    assert played.count(4) == 1, "only the learner looked"
+    assert played.count(4) == 1, "only the learner checked"
 
 
-def test_on_ray_the_learners_words_are_told_as_they_are() -> None:
+def test_on_ray_the_learners_message_is_reported_unchanged() -> None:
     cause = Diverged("training has broken down")
     assert driver._failure(Who(RoleName.LEARNER, 0), SimpleNamespace(cause=cause)) is cause
     assert str(pickle.loads(pickle.dumps(cause))) == str(cause)  # noqa: S301  as Ray does

@@ -194,7 +194,7 @@ def test_requests_that_wait_go_through_the_network_together() -> None:
     assert [-answers[number].log_probabilities[0] for number in range(7)] == [0] * 5 + [1] * 2
 
 
-def test_random_numbers_do_not_depend_on_who_waits_beside(agent: Agent, snapshot: Snapshot) -> None:
+def test_random_numbers_do_not_depend_on_other_waiting_actors(agent: Agent, snapshot: Snapshot) -> None:
     local = LocalInference(agent)
     alone = [episode for number in range(3) for episode in _actor(number, local).play_round(snapshot)]
     together = _together(agent, snapshot, actors=3)

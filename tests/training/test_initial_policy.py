@@ -21,7 +21,7 @@ from placement.training.run_folder import CHECKPOINTS_NAME
 from placement.training.trained_policy import parameter_shapes
 from tests.support.fakes import Silent
 
-# As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
+# As in configs/test.yaml, so that the programs are compiled only once for these and the command line's tests.
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 PPO = PPOConfig(iterations=1, episodes_per_iteration=8, epochs=1, minibatch_size=16)
 
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# With this the parameters that a run ends with are those that it began with.
+# With this learning rate, a run ends with its initial parameters.
 STILL = dataclasses.replace(PPO, learning_rate=1e-30)
 
 
@@ -102,7 +102,7 @@ def test_a_resumed_run_does_not_read_it_again(tuned: Tuned, tmp_path: Path) -> N
         local.run(dataclasses.replace(longer, initial_policy=None), progress=Silent())
 
 
-def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
+def test_an_unusable_initial_policy_is_rejected_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     shutil.copytree(trained, tmp_path / "without", ignore=lambda _, names: [n for n in names if n == CHECKPOINTS_NAME])
     shutil.copytree(trained, tmp_path / "damaged")
@@ -110,7 +110,7 @@ def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained
         if file.is_file() and file.stat().st_size > 100:
             file.write_bytes(file.read_bytes()[:50])
     for name, message in (
-        ("missing", "there is no such folder"),
+        ("missing", "no such folder"),
         ("empty", "must be the folder of a training run: it has no config.yaml"),
         ("without", "no checkpoint"),
         ("damaged", "cannot be read"),
@@ -124,7 +124,7 @@ def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained
     assert not (tmp_path / "new").exists()
 
 
-def test_on_ray_it_is_refused_before_ray_starts(tmp_path: Path) -> None:
+def test_on_ray_it_is_rejected_before_ray_starts(tmp_path: Path) -> None:
     runtime = RuntimeConfig(name="ray")
     config = _config(tmp_path / "new", initial_policy=str(tmp_path), runtime=runtime, replay=ReplayConfig())
     with pytest.raises(ConfigError, match=r"initial_policy=.*it has no config.yaml"):

@@ -92,7 +92,7 @@ def test_a_well_formed_episode_with_an_illegal_action_is_rejected_and_counted(
 ) -> None:
     episodes = episodes_of(designs, 8)
     actions = episodes[3].actions.copy()
-    actions[1] = actions[0]  # one macro on another
+    actions[1] = actions[0]  # a macro on top of another
     episodes[3] = episodes[3]._replace(actions=actions)
     for episode in episodes:
         replay.write(episode, timeout=LONG)
@@ -112,7 +112,7 @@ def test_too_few_episodes_end_the_wait_and_stay_for_the_next(
         for episode in episodes[:9]:
             replay.write(episode, timeout=LONG)
         wait_until(lambda: replay.size() == 1)  # a chunk of eight was read
-        with pytest.raises(ReplayTimeout, match=r"the learner waited 0\.05 s for 12 episodes and 8 came.*actors"):
+        with pytest.raises(ReplayTimeout, match=r"the learner waited 0\.05 s for 12 episodes and 8 arrived.*actors"):
             pipeline.next(timeout=0.05)
         for episode in episodes[9:]:
             replay.write(episode, timeout=LONG)

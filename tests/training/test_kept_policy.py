@@ -23,7 +23,7 @@ from placement.training.trained_policy import (
 )
 from tests.support.fakes import Silent
 
-# As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
+# As in configs/test.yaml, so that the programs are compiled only once for these and the command line's tests.
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +62,7 @@ def test_what_is_kept_is_the_newest_parameters_and_the_settings(trained: Path, t
     assert not [path for path in kept.rglob("*") if path.is_file() and str(kept).encode() in path.read_bytes()]
 
 
-def test_what_stands_in_the_folder_is_not_replaced(trained: Path, tmp_path: Path) -> None:
+def test_existing_files_are_not_replaced(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty"):
         keep_policy(trained, tmp_path)
@@ -78,10 +78,8 @@ def test_a_name_means_the_policy_that_comes_with_the_project(tmp_path: Path, mon
     trained = read_settings(found, key="checkpoint")
     assert read_newest(found, trained.policy, key="checkpoint").iteration > 0
     assert sum(path.stat().st_size for path in found.rglob("*") if path.is_file()) < 10e6
-    Path("base").mkdir()  # a folder of one's own comes first
+    Path("base").mkdir()  # a folder of the user takes precedence
     assert policy_folder("base", key="checkpoint") == Path("base")
     for missing in ("bass", "runs/base"):
-        with pytest.raises(
-            ConfigError, match=r"initial_policy=.*comes with the project \(base\): there is no such folder"
-        ):
+        with pytest.raises(ConfigError, match=r"initial_policy=.*comes with the project \(base\): no such folder"):
             policy_folder(missing, key="initial_policy")

@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_objects_are_read_written_made_once_and_removed(address: str) -> None:
+def test_objects_are_read_written_created_once_and_removed(address: str) -> None:
     store = ObjectStore(address + "/", key="run_dir")
     assert store.read("a/b") is None
     store.write("a/b", b"one")
@@ -84,7 +84,7 @@ def test_what_takes_several_parts_comes_back_whole(address: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["s3://bucket", "s3://bucket/", "s3:///path", "ftp://bucket/path", "file:///tmp/x"])
-def test_what_is_no_address_is_refused(wrong: str) -> None:
+def test_invalid_addresses_are_rejected(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"run_dir='.*': must be a folder, or s3://BUCKET/PATH, or gs://BUCKET/PATH"):
         ObjectStore(wrong, key="run_dir")
 
@@ -95,8 +95,8 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ObjectStore("gs://bucket/path", key="checkpoint")
 
 
-def test_what_the_store_refuses_is_told_in_words(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StorageError, match=r"^s3://other/run/x cannot be written: there is no such bucket$"):
+def test_rejections_by_the_store_are_explained(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StorageError, match=r"^s3://other/run/x cannot be written: no such bucket$"):
         ObjectStore("s3://other/run", key="run_dir").write("x", b"")
     quiet = ObjectStore("s3://bucket/quiet", key="run_dir")
     quiet.write("x", b"")
@@ -136,7 +136,7 @@ def test_what_is_published_is_fetched_and_only_changes_are_written(address: str,
         ["checkpoints/3/record/data", "checkpoints/3/tree/data", "metrics.csv", "best.plc", MANIFEST_NAME]
     )
     assert store.read("checkpoints/1/tree/data") is None
-    # Another program, which knows nothing, writes nothing that is there.
+    # Another program without a record of the uploads does not write existing objects again.
     store.written.clear()
     assert not Publisher(store, folder, read_manifest(store)).publish() and store.written == []
 
@@ -159,14 +159,16 @@ def test_a_state_that_was_published_in_part_is_never_read(
         f"checkpoints/{step}/{name}/data" for step in (1, 2) for name in ("tree", "record")
     }
     assert found["checkpoints/2/tree/data"] == b"tree of 2"
-    # The same publisher goes on later.
+    # The same publisher resumes later.
     store.breaks_at = sys.maxsize
     assert publisher.publish()
     fetch(store, tmp_path / "later")
     assert tree(tmp_path / "later") == tree(folder)
 
 
-def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_omitted_and_a_run_without_any_is_reported(
+    address: str, folder: Path, tmp_path: Path
+) -> None:
     store = ObjectStore(address, key="run_dir")
     Publisher(store, folder, None).publish()
     store.write("checkpoints/2/tree/data", b"cut")
@@ -189,7 +191,7 @@ def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, fo
     ],
     ids=["cut", "outside", "absolute", "format", "shape"],
 )
-def test_a_strange_manifest_is_refused(address: str, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_strange_manifest_is_rejected(address: str, tmp_path: Path, content: bytes, message: str) -> None:
     store = ObjectStore(address, key="run_dir")
     assert fetch(store, tmp_path / "nothing") is None
     store.write(MANIFEST_NAME, content)
@@ -219,13 +221,13 @@ def test_one_run_writes_at_a_time(address: str) -> None:
     first.release()
     assert len(notes) == 1 and "waits 2 s to see whether process" in notes[0]
     second = lease(address)
-    second.acquire(notes.append)  # at once: it was given back
+    second.acquire(notes.append)  # at once, because it was released
     second.release()
     assert len(notes) == 1 and ObjectStore(address, key="run_dir").read(LEASE_NAME) is None
 
 
 @pytest.mark.usefixtures("_soon")
-def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str) -> None:
+def test_an_abandoned_lease_is_taken_over_and_its_holder_is_reported(address: str) -> None:
     lost = threading.Event()
     cut_off, store = lease(address, lost), ObjectStore(address, key="run_dir")
     store.write(LEASE_NAME, json.dumps({"id": "dead", "host": "far", "process": 7, "beats": 3}).encode())
@@ -236,7 +238,7 @@ def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str
     wait_until(lost.is_set)
     assert not cut_off.held
     cut_off.release()
-    assert b'"new"' in (store.read(LEASE_NAME) or b"")  # is not its own to remove
+    assert b'"new"' in (store.read(LEASE_NAME) or b"")  # it may not remove another's lease
 
 
 @pytest.mark.usefixtures("_soon")

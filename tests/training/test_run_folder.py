@@ -51,7 +51,7 @@ def test_versions_of_every_start_are_kept(tmp_path: Path) -> None:
     assert start["command"] == sys.argv
 
 
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_rejected(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from placement.training.run_folder import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -80,7 +80,7 @@ def test_length_and_speed_may_change(other: TrainConfig) -> None:
     run_folder.require_same(Path("run"), run_folder.identity(CONFIG, designs), run_folder.identity(other, designs))
 
 
-def test_other_settings_are_refused_by_name() -> None:
+def test_other_settings_are_rejected_by_name() -> None:
     designs = [four_macros()]
     other = dataclasses.replace(CONFIG, seed=4, policy=PolicyConfig(node_width=7))
     with pytest.raises(ConfigError, match=r"policy\.node_width=7 \(was 32\); seed=4 \(was 3\)"):
@@ -106,15 +106,15 @@ def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_the
     (tmp_path / "versions.json").write_text(json.dumps(versions))
     file = tmp_path / "config.yaml"
     file.write_text(file.read_text().replace("whitespace_bias", "room_bias"))
-    told = (
+    message = (
         r"the settings policy\.room_bias=0\.0 no longer exist: .* was written by macro-placement 0\.0\.9 "
         r"\(commit 0123456789ab\), and this is macro-placement .*; start a new run, or use that version"
     )
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         run_folder.read_settings(tmp_path, key="run")
     begun = run_folder.identity(CONFIG, [four_macros()])
     begun["settings"]["policy"]["room_bias"] = begun["settings"]["policy"].pop("whitespace_bias")
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         run_folder.require_same(tmp_path, begun, run_folder.identity(CONFIG, [four_macros()]))
     with pytest.raises(ConfigError, match="written by another version"):
         run_folder.require_same(tmp_path / "elsewhere", begun, run_folder.identity(CONFIG, [four_macros()]))
@@ -124,7 +124,7 @@ def test_the_shipped_policy_has_settings_that_exist() -> None:
     assert run_folder.read_settings(data_folder("policies") / "base", key="checkpoint").policy.whitespace_bias == 6
 
 
-def test_a_changed_design_file_is_refused() -> None:
+def test_a_changed_design_file_is_rejected() -> None:
     design = four_macros()
     netlist = dataclasses.replace(design.netlist, net_weight=design.netlist.net_weight * 2)
     changed = dataclasses.replace(design, netlist=netlist)

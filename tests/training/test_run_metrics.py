@@ -84,7 +84,7 @@ def test_tensorboard_has_the_settings_and_the_placement(tmp_path: Path) -> None:
     best = BestTracker([four_macros()])
     assert best.pictures() == {}
     with MetricsWriter(tmp_path, hyperparameters={"seed": 3, "flips": True, "design": ["toy6"]}) as writer:
-        for iteration in (1, 2):  # the second time the best placement is as before
+        for iteration in (1, 2):  # the second time, the best placement is the same
             best.report(0, compute_costs(four_macros()), four_macros().initial, origin="test")
             writer.add_pictures(iteration, best.pictures())
     events = _events(tmp_path)
@@ -124,9 +124,9 @@ def test_tensorboard_files_are_named_in_the_order_of_starts_though_the_clock_was
 
 def test_metrics_of_episodes_by_hand() -> None:
     cheap = episode(0, version=4)._replace(costs=np.array([10.0, 0.1, 0.4, 0.6, 0.6]), reward=np.float32(-0.6))
-    dear = episode(1, version=5)._replace(costs=np.array([30.0, 0.3, 0.6, 1.0, 1.1]), reward=np.float32(-1.1))
+    expensive = episode(1, version=5)._replace(costs=np.array([30.0, 0.3, 0.6, 1.0, 1.1]), reward=np.float32(-1.1))
     dead = episode(2, version=5)._replace(costs=np.full(5, np.nan), dead_end=np.array(True), reward=np.float32(-4))
-    row = episode_metrics([cheap, dear, dead], version=5)
+    row = episode_metrics([cheap, expensive, dead], version=5)
     assert row["cost_mean"] == pytest.approx(0.85)
     assert row["cost_std"] == pytest.approx(0.25)
     assert row["cost_best"] == pytest.approx(0.6)

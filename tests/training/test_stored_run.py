@@ -56,12 +56,12 @@ def test_a_folder_is_left_alone(machine: Path) -> None:
     assert list(machine.iterdir()) == []
 
 
-def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_on_another_machine(address: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     with stored(config(address), note=notes.append):
         assert working_folder(address).parts[:4] == ("runs", "remote", "s3", "bucket")
         learn(working_folder(address), 1)
-        wait_until(lambda: steps(address) == [1])  # while it runs
+        wait_until(lambda: steps(address) == [1])  # while the run is active
         learn(working_folder(address), 2)
     assert notes == [
         f"{address}: starts a run; its working folder is {working_folder(address)}",
@@ -74,7 +74,7 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
         assert notes[-1].endswith(f"3 files fetched into {working_folder(address)}, checkpoints [1, 2]")
         assert (working_folder(address) / "best.plc").read_text() == "best after 2"
         learn(working_folder(address), 3)
-    # Back on the first machine, what lies there is older, and is kept.
+    # Back on the first machine, the local state is older, and is kept.
     monkeypatch.chdir(machine)
     with stored(config(address), note=notes.append):
         assert sorted(path.name for path in (working_folder(address) / "checkpoints").iterdir()) == ["1", "2", "3"]
@@ -85,7 +85,7 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
         assert notes[-1] == f"{address}: resumes with {working_folder(address)}"
 
 
-def test_training_goes_on_while_the_store_says_nothing(
+def test_training_continues_while_the_store_does_not_answer(
     address: str, server: ObjectServer, machine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(stored_run, "RETRY_SECONDS", 0.2)
@@ -105,14 +105,16 @@ def test_training_goes_on_while_the_store_says_nothing(
     assert caplog.text.count("published later") == 1
 
 
-def test_what_could_not_be_published_is_said_and_published_later(
+def test_unpublished_files_are_reported_and_published_later(
     address: str, server: ObjectServer, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[str] = []
     with monkeypatch.context() as short:
         try:
-            told = pytest.raises(StorageError, match=r"is not up to date: .* \(the run is complete in runs/remote/")
-            with told, stored(config(address), note=notes.append):
+            rejection = pytest.raises(
+                StorageError, match=r"is not up to date: .* \(the run is complete in runs/remote/"
+            )
+            with rejection, stored(config(address), note=notes.append):
                 learn(working_folder(address), 1)
                 wait_until(lambda: steps(address) == [1])
                 learn(working_folder(address), 2)
@@ -137,10 +139,10 @@ def test_a_run_that_is_taken_over_stops_and_keeps_what_it_has(
     monkeypatch.setattr(stored_run, "BEAT_SECONDS", 0.1)
     stops: list[int] = []
     monkeypatch.setattr(stored_run.os, "kill", lambda process, number: stops.append(process))
-    told = pytest.raises(
+    rejection = pytest.raises(
         StorageError, match=r"another run has taken it over \(the last state of this run is only in runs/remote"
     )
-    with told, stored(config(address)):
+    with rejection, stored(config(address)):
         learn(working_folder(address), 1)
         wait_until(lambda: steps(address) == [1])
         ObjectStore(address, key="run_dir").write(LEASE_NAME, b'{"id": "another"}')
@@ -149,7 +151,7 @@ def test_a_run_that_is_taken_over_stops_and_keeps_what_it_has(
     assert steps(address) == [1] and stops == [stored_run.os.getpid()]
 
 
-def test_a_failure_of_the_run_is_what_is_told(address: str, machine: Path) -> None:
+def test_a_failure_of_the_run_is_reported(address: str, machine: Path) -> None:
     with pytest.raises(ValueError, match="of the run"), stored(config(address)):
         learn(working_folder(address), 1)
         raise ValueError("of the run")
@@ -168,7 +170,7 @@ def test_a_policy_is_read_from_there(address: str, machine: Path) -> None:
 def test_the_command_says_in_one_line_what_is_wrong(server: ObjectServer, machine: Path) -> None:
     done = run_here("macro-placement", "train", "design=toy6", "run_dir=s3://nobody/x", folder=machine)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("there is no such bucket") and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("no such bucket") and "Traceback" not in done.stderr
     assert list(machine.iterdir()) == []
 
 
@@ -186,7 +188,7 @@ def test_a_learner_on_another_node_publishes_and_the_command_has_it_at_the_end(
         with published(settings, note=print):
             learn(working_folder(address), 1)
             wait_until(lambda: steps(address) == [1])
-            # It dies with what it has not published, and another one begins on the node.
+            # It dies before publishing its last state, and another run starts on the node.
             learn(working_folder(address), 2)
         with published(settings, note=print):
             assert sorted(path.name for path in (working_folder(address) / "checkpoints").iterdir()) == ["1", "2"]

@@ -26,7 +26,7 @@ from placement.training.tracking import TrackingError, make_tracker, tracked
 from tests.support.waiting import wait_until
 
 
-class Told:
+class FakeTracker:
     """A tracker that records, and can be unavailable."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Told:
         self.ended: list[bool] = []
         self.runs: list[str | None] = []
         self.parameters: Mapping[str, Any] = {}
-        self.away, self.asked, self.run = threading.Event(), threading.Event(), "run-7"
+        self.away, self.called, self.run = threading.Event(), threading.Event(), "run-7"
 
     def make(self, config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None, *, folder: Path):
         self.parameters = parameters
@@ -43,7 +43,7 @@ class Told:
         return self
 
     def metrics(self, row: Mapping[str, float], *, step: int) -> None:
-        self.asked.set()
+        self.called.set()
         if self.away.is_set():
             raise TrackingError("nobody there")
         assert row["iteration"] == step and "gone" not in row
@@ -68,56 +68,56 @@ def learn(config: TrainConfig, iterations: range) -> None:
             writer.write({"iteration": iteration, "cost": 1 / iteration, "gone": float("nan")})
 
 
-def test_nobody_is_told_unless_asked(config: TrainConfig) -> None:
-    told = Told()
-    with tracked(dataclasses.replace(config, tracking=TrackingConfig()), make=told.make):
+def test_nothing_is_sent_by_default(config: TrainConfig) -> None:
+    tracker = FakeTracker()
+    with tracked(dataclasses.replace(config, tracking=TrackingConfig()), make=tracker.make):
         pass
-    assert not told.runs and not Path(config.run_dir).exists()
+    assert not tracker.runs and not Path(config.run_dir).exists()
 
 
-def test_everything_is_told_once_and_a_resumed_run_goes_on(config: TrainConfig) -> None:
-    told = Told()
-    with tracked(config, make=told.make):
+def test_everything_is_sent_once_and_a_resumed_run_continues(config: TrainConfig) -> None:
+    tracker = FakeTracker()
+    with tracked(config, make=tracker.make):
         learn(config, range(1, 4))
-        wait_until(lambda: told.steps == [1, 2, 3])
+        wait_until(lambda: tracker.steps == [1, 2, 3])
         (Path(config.run_dir) / "best.plc").write_text("")
         (Path(config.run_dir) / "other.txt").write_text("")
-    with pytest.raises(SystemExit), tracked(config, make=told.make):
+    with pytest.raises(SystemExit), tracked(config, make=tracker.make):
         learn(config, range(3, 6))  # from a checkpoint of iteration 2
         raise SystemExit(130)
-    assert told.steps == [1, 2, 3, 4, 5]
-    assert told.runs == [None, "run-7"]
-    assert told.files == ["best.plc"] and told.ended == [True, False]
-    assert told.parameters["ppo.iterations"] == config.ppo.iterations
+    assert tracker.steps == [1, 2, 3, 4, 5]
+    assert tracker.runs == [None, "run-7"]
+    assert tracker.files == ["best.plc"] and tracker.ended == [True, False]
+    assert tracker.parameters["ppo.iterations"] == config.ppo.iterations
     elsewhere = dataclasses.replace(config, tracking=dataclasses.replace(config.tracking, uri="http://elsewhere"))
-    with tracked(elsewhere, make=told.make):
+    with tracked(elsewhere, make=tracker.make):
         pass
-    assert told.runs[-1] is None and told.steps[5:] == [1, 2, 3, 4, 5]
+    assert tracker.runs[-1] is None and tracker.steps[5:] == [1, 2, 3, 4, 5]
 
 
 def test_rows_wait_for_a_tracker_that_is_away(config: TrainConfig, caplog: pytest.LogCaptureFixture) -> None:
-    told = Told()
-    told.away.set()
-    with tracked(config, make=told.make):
+    tracker = FakeTracker()
+    tracker.away.set()
+    with tracked(config, make=tracker.make):
         learn(config, range(1, 3))
-        assert told.asked.wait(30)
+        assert tracker.called.wait(30)
         wait_until(lambda: "rows will be sent later: nobody there" in caplog.text)
-        told.away.clear()
-    assert told.steps == [1, 2]
+        tracker.away.clear()
+    assert tracker.steps == [1, 2]
     caplog.clear()
-    told.away.set()
-    with tracked(config, make=told.make):
+    tracker.away.set()
+    with tracked(config, make=tracker.make):
         learn(config, range(3, 4))
     assert "not everything was sent (iterations up to 2 were): nobody there" in caplog.text
 
 
 def test_a_tracker_that_hangs_does_not_hold_the_end(config: TrainConfig, monkeypatch, caplog) -> None:
-    told, released = Told(), threading.Event()
+    tracker, released = FakeTracker(), threading.Event()
     monkeypatch.setattr(tracking, "STOP_SECONDS", 0.05)
-    monkeypatch.setattr(told, "metrics", lambda row, *, step: (told.asked.set(), released.wait(30)))
-    with tracked(config, make=told.make):
+    monkeypatch.setattr(tracker, "metrics", lambda row, *, step: (tracker.called.set(), released.wait(30)))
+    with tracked(config, make=tracker.make):
         learn(config, range(1, 2))
-        assert told.asked.wait(30)
+        assert tracker.called.wait(30)
     assert "no answer in 0.05 s; iterations after 0, or the results, were not sent" in caplog.text
     released.set()
 
@@ -126,25 +126,25 @@ def test_a_tracker_that_hangs_does_not_hold_the_end(config: TrainConfig, monkeyp
 def test_a_tracker_that_hangs_with_the_results_does_not_hold_the_end(
     last: str, config: TrainConfig, monkeypatch, caplog
 ):
-    told, released = Told(), threading.Event()
+    tracker, released = FakeTracker(), threading.Event()
     monkeypatch.setattr(tracking, "STOP_SECONDS", 0.5)
-    monkeypatch.setattr(told, last, lambda *_, **__: released.wait(30))
-    with tracked(config, make=told.make):
+    monkeypatch.setattr(tracker, last, lambda *_, **__: released.wait(30))
+    with tracked(config, make=tracker.make):
         learn(config, range(1, 2))
     assert "no answer in 0.5 s; iterations after 1, or the results, were not sent" in caplog.text
     released.set()
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[1]", '{"name": "mlflow"}', '{"run": "a", "iteration": "many"}'])
-def test_a_damaged_record_is_told_and_the_tracker_gets_a_new_run(damaged: str, config: TrainConfig, caplog) -> None:
-    told = Told()
-    with tracked(config, make=told.make):
+def test_a_damaged_record_is_reported_and_the_tracker_gets_a_new_run(damaged: str, config: TrainConfig, caplog) -> None:
+    tracker = FakeTracker()
+    with tracked(config, make=tracker.make):
         learn(config, range(1, 3))
     (Path(config.run_dir) / tracking.RECORD_NAME).write_text(damaged)
-    with tracked(config, make=told.make):
+    with tracked(config, make=tracker.make):
         pass
     assert "tracking.json is damaged" in caplog.text
-    assert told.runs == [None, None] and told.steps == [1, 2, 1, 2]
+    assert tracker.runs == [None, None] and tracker.steps == [1, 2, 1, 2]
 
 
 def test_the_run_folder_is_the_same_with_a_tracker() -> None:
@@ -192,7 +192,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def asked(url: str, **body: Any) -> dict[str, Any]:
+def called(url: str, **body: Any) -> dict[str, Any]:
     """Returns the server's answer to a request to its REST interface."""
     data = json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
@@ -213,11 +213,11 @@ def test_mlflows_own_server_has_parameters_metrics_and_files(config: TrainConfig
         with tracked(config):
             learn(config, range(4, 5))
         api = f"{address}/api/2.0/mlflow"
-        experiment = asked(f"{api}/experiments/get-by-name?experiment_name=toys")["experiment"]["experiment_id"]
-        (run,) = asked(f"{api}/runs/search", experiment_ids=[experiment])["runs"]
+        experiment = called(f"{api}/experiments/get-by-name?experiment_name=toys")["experiment"]["experiment_id"]
+        (run,) = called(f"{api}/runs/search", experiment_ids=[experiment])["runs"]
         number = run["info"]["run_id"]
-        history = asked(f"{api}/metrics/get-history?run_id={number}&metric_key=cost&max_results=9")["metrics"]
-        files = asked(f"{api}/artifacts/list?run_id={number}")["files"]
+        history = called(f"{api}/metrics/get-history?run_id={number}&metric_key=cost&max_results=9")["metrics"]
+        files = called(f"{api}/artifacts/list?run_id={number}")["files"]
     assert run["info"]["status"] == "FINISHED"
     assert {"key": "ppo.iterations", "value": str(config.ppo.iterations)} in run["data"]["params"]
     assert [(one["step"], one["value"]) for one in history] == [(step, pytest.approx(1 / step)) for step in range(1, 5)]

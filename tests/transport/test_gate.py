@@ -92,17 +92,17 @@ def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "messages",
     [
         bytes(RANDOM + DIGEST),
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(RANDOM + DIGEST),
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC sends without a tunnel
     ],
 )
-def test_garbage_is_rejected(gate: Gate, said: bytes) -> None:
+def test_garbage_is_rejected(gate: Gate, messages: bytes) -> None:
     with socket.create_connection(split(gate.address), timeout=LONG) as connection:
         assert _read(connection, len(MAGIC) + RANDOM)[: len(MAGIC)] == MAGIC
-        connection.sendall(said)
+        connection.sendall(messages)
         with contextlib.suppress(ConnectionResetError):  # closed with bytes unread
             assert _read(connection, 1) == b""
     wait_until(lambda: gate.rejected == 1, timeout=LONG)
@@ -112,12 +112,12 @@ def test_garbage_is_rejected(gate: Gate, said: bytes) -> None:
 def test_an_overheard_proof_is_useless(gate: Gate) -> None:
     async def overhear() -> bytes:
         reader, writer = await asyncio.open_connection(*split(gate.address))
-        said = []
+        messages = []
         write = writer.write
-        writer.write = lambda data: (said.append(bytes(data)), write(data))  # type: ignore[method-assign,return-value,func-returns-value]
+        writer.write = lambda data: (messages.append(bytes(data)), write(data))  # type: ignore[method-assign,return-value,func-returns-value]
         await prove(reader, writer, TOKEN)
         writer.close()
-        return said[0]
+        return messages[0]
 
     proof = run(overhear(), timeout=LONG)
     assert gate.passed == 1
@@ -128,7 +128,7 @@ def test_an_overheard_proof_is_useless(gate: Gate) -> None:
     assert (gate.passed, gate.rejected) == (1, 1)
 
 
-def test_a_server_that_lacks_the_token_is_no_gate() -> None:
+def test_a_server_without_the_token_is_not_a_gate() -> None:
     """It accepts everything, as a process that reuses a dead gate's port might."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -179,7 +179,7 @@ def test_it_ends_with_all_connections(gate: Gate) -> None:
 
 
 def test_a_port_that_is_taken_is_named(gate: Gate, echo: int) -> None:
-    with pytest.raises(PortTaken, match=rf"127.0.0.1 port {gate.port} cannot be listened on"):
+    with pytest.raises(PortTaken, match=rf"cannot listen on 127.0.0.1 port {gate.port}"):
         Gate(echo, bind="127.0.0.1", token=TOKEN, port=gate.port)
 
 

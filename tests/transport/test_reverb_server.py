@@ -67,10 +67,10 @@ def test_a_port_on_which_another_process_starts_a_server_is_left_to_it(monkeypat
     first = start_server([_table()])
     port = first.port
     first.stop()
-    asked = []
+    calls = []
 
     def counted(one: int) -> int:
-        asked.append(one)
+        calls.append(one)
         return 0
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
@@ -78,7 +78,7 @@ def test_a_port_on_which_another_process_starts_a_server_is_left_to_it(monkeypat
         monkeypatch.setattr(server_module, "count_listeners", counted)
         with pytest.raises(server_module.PortTaken, match=f"port {port} is taken"):
             start_server([_table()], port=port)
-    assert not asked
+    assert not calls
     again = start_server([_table()], port=port)
     assert again.port == port
     again.stop()

@@ -21,14 +21,14 @@ def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
         with pytest.raises(Interrupted), interruption.breakable():
             timer.start()
             threading.Event().wait(20)
-            pytest.fail("the wait was not broken off")
+            pytest.fail("the wait was not interrupted")
         timer.join(20)
         assert interruption.requested.is_set()
     assert signal.getsignal(number) == before
 
 
 def test_what_cannot_wait_is_done_while_the_main_thread_is_in_a_native_call() -> None:
-    # Waiting for a mutex stands for a compiler: no signal breaks it off, and no Python code runs in the main thread.
+    # Waiting for a mutex simulates a compiler: no signal interrupts it, and no Python code runs in the main thread.
     library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(256)
     library.pthread_mutex_init(mutex, None)
     held, done, in_time = threading.Event(), threading.Event(), []
@@ -74,7 +74,7 @@ def test_a_librarys_handler_that_ends_the_program_is_a_request_like_any_other() 
         with pytest.raises(Interrupted), interruption.breakable():
             signal.signal(signal.SIGTERM, handler)
             signal.raise_signal(signal.SIGTERM)
-        assert signal.getsignal(signal.SIGTERM) != handler, "the library's handler has stayed"
+        assert signal.getsignal(signal.SIGTERM) != handler, "the library's handler is still installed"
         assert interruption.requested.is_set()
 
 

@@ -1,4 +1,4 @@
-// A user-defined cost term in a library of its own: derive from placement_term::CostTerm, and register it once with
+// A user-defined cost term in a separate library: derive from placement_term::CostTerm, and register it once with
 // PLACEMENT_COST_TERM(YourClass, "its name"). Only this file is needed; docs/how-to/own-cost-term.md has an example.
 // The interface between the library and the engine is plain C, so any C++17 compiler will do.
 #pragma once

@@ -51,7 +51,7 @@ class Clustering:
     count: int  # number of clusters, which are numbered from 0 without gaps
     settings: ClusteringSettings  # the settings of the clustering
     placed: bool  # whether positions were used
-    notices: tuple[str, ...]  # the nets and cells that were left out
+    notices: tuple[str, ...]  # the nets and cells that were omitted
 
 
 def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSettings | None = None) -> Clustering:

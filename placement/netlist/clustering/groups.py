@@ -31,7 +31,7 @@ class Connectivity:
     is_cell: np.ndarray  # bool [N]
     x: np.ndarray  # x, y: float64 [N], µm
     y: np.ndarray
-    area: np.ndarray  # float64 [N], µm²; 0 for nodes that are no cells, which do not count for a group's centre
+    area: np.ndarray  # float64 [N], µm²; 0 for nodes that are not cells, which do not count for a group's centre
     # int64 [N], the number of nodes that each counts for; a macro counts as its pins, which the recipe groups in its
     # place
     size: np.ndarray
@@ -165,7 +165,7 @@ def refine(group: np.ndarray, movable: np.ndarray, joined: Connectivity, *, reac
     groups that its nets reach. Half of the cells, drawn at random, may move in a round. No group grows beyond the
     largest one; some may lose all cells.
 
-    `group` is int [N], -1 for nodes that are no cells (macros, ports) or on no net; `movable`, int [C], are the cells
+    `group` is int [N], -1 for nodes that are not cells (macros, ports) or on no net; `movable`, int [C], are the cells
     that may move, to groups whose centre is within `reach` µm on each axis. Returns the new groups, int32 [N].
     """
     result = group.astype(np.int32)

@@ -2,7 +2,7 @@
 
 Its deterministic presets give the same partition for a seed on any number of threads. (Its preset for many blocks is
 six times as fast, but supports no fixed vertices and cuts a tenth more hyperedges.) It holds Python's global
-interpreter lock until it has finished, so that the calling process does not react to Ctrl-C meanwhile; therefore this
+interpreter lock until it has finished, so that the calling process does not react to Ctrl-C until then; therefore this
 module also runs as `python -m placement.netlist.clustering.partition IN.npz OUT.npz`.
 
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).

@@ -113,12 +113,12 @@ class _File:
     def miscounted(self, key: str, found: int) -> list[str]:
         """Returns a notice if the file declares another number of entries than were found."""
         declared = self.counts.get(key, found)
-        return [f"{self.path}: the file says {key} : {declared}, but holds {found}"] if declared != found else []
+        return [f"{self.path}: the file says {key} : {declared}, but it contains {found}"] if declared != found else []
 
     def check_count(self, key: str, found: int) -> list[str]:
         """Does the same as `miscounted`, but raises DesignError if the file has fewer entries than it declares."""
         if self.counts.get(key, found) > found:
-            raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
+            raise self.error(f"the file says {key} : {self.counts[key]}, but it contains {found}; it may be truncated")
         return self.miscounted(key, found)
 
 
@@ -140,7 +140,7 @@ class _Files:
         of = {suffix: _File(file) for suffix, file in named.items() if suffix in _SUFFIXES}
         self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
         if others := [file.name for suffix, file in named.items() if suffix not in _SUFFIXES]:
-            self.notices.append(f"{aux.path}: {', '.join(others)} contain no positions: they are skipped")
+            self.notices.append(f"{aux.path}: {', '.join(others)} contain no positions and are ignored")
         self.positions_data = of["pl"].data if "pl" in of else None
         self.rows: list[tuple[float, ...]] = []
         self.read_nodes(of["nodes"])
@@ -156,7 +156,7 @@ class _Files:
             self.read_rows(of["scl"])
         for suffix, what in (("pl", "positions"), ("scl", "rows")):
             if suffix not in of:
-                self.notices.append(f"{aux.path}: there is no .{suffix} file, so no {what}")
+                self.notices.append(f"{aux.path}: there is no .{suffix} file, and therefore no {what}")
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Widths and heights of the nodes in their orientations, float64 [N] each."""
@@ -243,7 +243,7 @@ class _Files:
                 raise file.error(f"the weight of net {words[0]!r} is {weight:g}; must be at least 0")
             self.net_weight[index[words[0]]] = weight
         if others:
-            self.notices.append(f"{file.path}: {others:,} weights are not for nets: they are skipped")
+            self.notices.append(f"{file.path}: {others:,} weights are not for nets and are ignored")
 
     def read_positions(self, file: _File) -> None:
         """Reads the `.pl` file: lower left corners, orientations, and fixed nodes."""
@@ -258,7 +258,7 @@ class _Files:
             if len(words) < 3:
                 raise file.expected("'name x y [: orientation]'", words)
             if self.located[node]:
-                raise file.error(f"node {words[0]!r} has a position already")
+                raise file.error(f"node {words[0]!r} already has a position")
             self.x[node], self.y[node] = file.value(words[1], "x"), file.value(words[2], "y")
             self.located[node] = True
             for word in words[3:]:
@@ -293,7 +293,7 @@ class _Files:
             elif not file.is_count(words):
                 raise file.expected("CoreRow", words)
         if row is not None:
-            raise file.error("the file ends within a row; it seems to be cut")
+            raise file.error("the file ends within a row; it appears to be truncated")
         self.notices += file.check_count("numrows", count)
 
     def read_subrow(self, file: _File, row: dict[str, str]) -> None:
@@ -388,7 +388,7 @@ def _rows(files: _Files, netlist: Netlist, height: float, notices: list[str]) ->
     else:
         side = height * np.ceil(np.sqrt(area / _UTILIZATION) / height)
         box = Rectangle(0.0, 0.0, side, side)
-        notices.append(f"the core is assumed to be a square that nodes cover to {_UTILIZATION:.0%}")
+        notices.append(f"the core is assumed to be a square with a utilization of {_UTILIZATION:.0%}")
     count = max(1, int(box.height / height))
     rows = Rows.filling(box, height, count, site_width=1.0)
     return rows, Rectangle(box.x_low, box.y_low, box.x_high, box.y_low + count * height)

@@ -255,7 +255,7 @@ class _Nets:
     pin_dy: np.ndarray
     start: np.ndarray  # int32 [E+1]; weight: float64 [E]
     weight: np.ndarray
-    notices: tuple[str, ...]  # the nets and pins that were left out
+    notices: tuple[str, ...]  # the nets and pins that were omitted
 
 
 def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:
@@ -332,7 +332,7 @@ def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.n
             found[index] = *at, pin.direction == "OUTPUT", not pin.is_signal
     lost = inner[missing[member]]
     of_net = np.searchsorted(nets.start, lost, side="right") - 1
-    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # Supply nets are left out, anyway.
+    lost = lost[~np.isin(nets.use[of_net], SUPPLY)]  # Supply nets are omitted, anyway.
     if len(lost):
         _reject_missing(file, lost)
     offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]
@@ -350,7 +350,7 @@ def _reject_missing(file: DefFile, connections: np.ndarray) -> None:
         master = components.masters[components.master[component]]
         pin = nets.pins[nets.pin[connection]]
         first.append((file.line(nets.begin[net]), f"{pin} of {components.names[component]} ({master})"))
-    reject(file.path, [("connections to pins that the masters do not have", len(connections), first)])
+    reject(file.path, [("connections to pins that do not exist in their masters", len(connections), first)])
 
 
 def port_places(
@@ -386,7 +386,7 @@ def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> t
     return x, y
 
 
-def passed_over(
+def unmatched_components(
     file: DefFile, node_of: np.ndarray, blocks: Collection[str], whose: str
 ) -> tuple[list[Finding], list[str]]:
     """A finding of macros without a node (`node_of`, int [M], is -1), and a notice of such cells.

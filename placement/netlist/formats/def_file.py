@@ -229,8 +229,8 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
     """Reads a DEF file, plain or gzipped.
 
     Raises:
-        DesignError: with file and line; the file is cut, a number is invalid or out of range, a component is repeated,
-            a net connects a component that does not exist, or no units or die area are given.
+        DesignError: with file and line; the file is truncated, a number is invalid or out of range, a component is
+            repeated, a net connects a component that does not exist, or no units or die area are given.
     """
     data, source = read_bytes(path)
     data, sections, spaced = _parsed(path, data.removeprefix(codecs.BOM_UTF8))

@@ -44,9 +44,9 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         low = max(core.x_low, die.x_low), max(core.y_low, die.y_low)
         high = min(core.x_high, die.x_high), min(core.y_high, die.y_high)
         if low[0] >= high[0] or low[1] >= high[1]:
-            raise DesignError(f"{beyond}: they must lie in it")
+            raise DesignError(f"{beyond}: they must be inside the die")
         core = Rectangle(*low, *high)
-        notices.append(f"{beyond}: the core ends with the die")
+        notices.append(f"{beyond}: the core is clipped to the die")
     tracks = file.tracks
     columns = zip(tracks.layer, tracks.is_x, tracks.start, tracks.step, tracks.count, strict=True)
     floorplan = Floorplan(
@@ -215,7 +215,7 @@ def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[B
                 node=node,
             )
         )
-    what = "blockages of components that do not exist: they do not move"
+    what = "blockages of components that do not exist are treated as fixed"
     notices += [listing(file.path, what, len(missing), missing)] if missing else []
     return found
 

@@ -47,7 +47,7 @@ def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tupl
     """Reads LEF files, plain or gzipped, as one technology (`placement.netlist.technology.merged`), with their sources.
 
     Raises:
-        DesignError: with file and line; a file is cut, a statement is unknown, or a number is invalid.
+        DesignError: with file and line; a file is truncated, a statement is unknown, or a number is invalid.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     found, widths = dict[int, Technology](), dict[str, float]()
@@ -72,7 +72,7 @@ class LefWords:
     def __init__(self, path: object, text: str) -> None:
         self.path = path
         self.text = text
-        # Comments are left out; the position of a word is found again only for a message.
+        # Comments are omitted; the position of a word is found again only for a message.
         self.words = [word for word in _WORD.findall(text) if word[0] != "#"]
         self.ends = [word for word in ("END", "end", "End") if word in self.words]
         self.at = 0
@@ -98,7 +98,7 @@ class LefWords:
         """Returns the next word, which must exist."""
         word = self.next()
         if word is None:
-            raise self.error(f"the file ends where {what} must follow; it seems to be cut", self.at)
+            raise self.error(f"expected {what}, found the end of the file; it appears to be truncated", self.at)
         if word == '"':
             raise self.error("the string that begins here has no closing quote")
         return word
@@ -116,7 +116,7 @@ class LefWords:
             end = self.words.index(";", self.at)
         except ValueError:
             self.at = len(self.words)
-            raise self.error("the file ends within a statement; it seems to be cut", self.at) from None
+            raise self.error("the file ends within a statement; it appears to be truncated", self.at) from None
         found = self.words[self.at : end]
         if '"' in found:
             raise self.error("the string that begins here has no closing quote", self.at + found.index('"'))
@@ -193,7 +193,7 @@ class _FileReader:
             else:
                 self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
-            raise words.error("the file holds no layer, site or macro; expected a LEF file")
+            raise words.error("the file contains no layer, site or macro; expected a LEF file")
         return Technology(
             units=self.units,
             manufacturing_grid=self.grid,
@@ -219,7 +219,7 @@ class _FileReader:
 
     def about_unknown(self) -> list[str]:
         names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in self.unknown.items())
-        return [f"{self.words.path}: {self.unknown.total()} unknown statements are skipped: {names}"] if names else []
+        return [f"{self.words.path}: {self.unknown.total()} unknown statements are ignored: {names}"] if names else []
 
     def entry(self, keyword: str) -> None:
         words = self.words

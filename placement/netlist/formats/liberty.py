@@ -25,7 +25,7 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
     """Reads Liberty files of one corner, plain or gzipped; the first of several definitions of a cell holds.
 
     Raises:
-        DesignError: with file and line; a file is cut, a table does not fit its indices, or a unit is missing or
+        DesignError: with file and line; a file is truncated, a table does not fit its indices, or a unit is missing or
             unknown.
     """
     libraries, sources, notices, time_units = [], [], list[str](), list[float]()

@@ -198,7 +198,7 @@ class _Rows:
             raise DesignError.at(self.path, line, message)
         if node in self.line_of:
             name, before = self.netlist.names[node], self.line_of[node]
-            raise DesignError.at(self.path, line, f"node index {index} ({name!r}) was placed on line {before} already")
+            raise DesignError.at(self.path, line, f"node index {index} ({name!r}) was already placed on line {before}")
         self.line_of[node] = line
         return node
 

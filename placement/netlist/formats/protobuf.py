@@ -56,15 +56,15 @@ def read_netlist_file(path: str | os.PathLike[str], *, is_flat: bool = False) ->
     """Reads a file; in a flat netlist (`is_flat`) no macro is soft.
 
     Raises:
-        DesignError: with file and line; the text is no graph or is cut, names repeat, nets or pins refer to unknown
-            nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
+        DesignError: with file and line; the text is not a graph or is truncated, names repeat, nets or pins refer to
+            unknown nodes, a macro or a cell has no size, or a size, offset or weight is out of range.
     """
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data) or columns_of_text(path, data)
     reject(path, columns["findings"])
     nodes = SimpleNamespace(**columns)
     if not nodes.names:
-        raise DesignError(f"{path}: holds no nodes; expected a netlist as a text-format graph proto")
+        raise DesignError(f"{path}: contains no nodes; expected a netlist as a text-format graph proto")
     is_soft = np.array([not is_flat and name.startswith(SOFT_MACRO_PREFIX) for name in nodes.names])
     is_soft &= nodes.type == _MACRO
     _check(path, data, nodes, is_soft)

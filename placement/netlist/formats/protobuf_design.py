@@ -17,9 +17,9 @@ from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.formats.def_design import (
     component_centres,
     missing_nodes,
-    passed_over,
     placement_status,
     port_places,
+    unmatched_components,
 )
 from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
 from placement.netlist.formats.def_floorplan import floorplan_of
@@ -120,7 +120,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     # Supply pins are in no netlist; other missing pins are skipped with them.
     port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
     port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
-    findings, notices = passed_over(file, node_of, blocks, "protobuf")
+    findings, notices = unmatched_components(file, node_of, blocks, "protobuf")
     has_macros = bool(np.isin(netlist.hard, node_of).any())
     if not has_macros:
         notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are unplaced")
@@ -132,7 +132,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
         (NodeKind.PORT, port_of, "ports", has_ports),
     ):
         if has_any:
-            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
+            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that are not in the DEF file")
     reject(file.path, findings)
     return node_of, port_of, notices
 
@@ -152,7 +152,7 @@ def _placement(
             x[cells] = die.x_low + x[cells] * die.width / reach_x
             y[cells] = die.y_low + y[cells] * die.height / reach_y
             notices.append(
-                f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
+                f"the protobuf's positions extend to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
                 f"{die.height:g} µm: cell positions are scaled to the die and are only a hint"
             )
     placed, fixed, components = cells.copy(), is_port.copy(), file.components

@@ -93,17 +93,17 @@ class TextNode:
 
 
 def read_nodes(path: object, text: str) -> list[TextNode]:
-    """Reads all nodes in file order; raises DesignError with file and line if the text is no valid graph."""
+    """Reads all nodes in file order; raises DesignError with file and line if the text is not a valid graph."""
     graph = _graph_class()()
     try:
         text_format.Parse(text, graph, allow_unknown_field=True)
     except text_format.ParseError as error:
         line, message = error.GetLine() or 1, re.sub(r"^\d+:\d+ : ", "", str(error))
         is_cut = line > text.rstrip().count("\n") and text.count("{") > text.count("}")
-        message = f"{message.rstrip('.')}. The file seems to be cut." if is_cut else message
+        message = f"{message.rstrip('.')}. The file appears to be truncated." if is_cut else message
         raise DesignError.at(path, line, message) from None
     except RecursionError:
-        raise DesignError(f"{path}: messages are nested too deep") from None
+        raise DesignError(f"{path}: messages are nested too deeply") from None
     except ValueError as error:  # an escape that is no character
         raise DesignError(f"{path}: {error}") from None
     nodes, at = list[TextNode](), 0

@@ -364,7 +364,7 @@ class _Reader:
                 if value.kind in kinds:
                     found[value] = None
                 else:
-                    self.note(f"objects that are no {' or '.join(kinds)}", line, value.name)
+                    self.note(f"objects that are not {' or '.join(kinds)}", line, value.name)
                 continue
             for pattern in str(value).split():
                 matched = next((match for kind in kinds if (match := self._matching(kind, pattern))), [])

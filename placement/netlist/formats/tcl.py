@@ -84,9 +84,9 @@ class Tcl:
         return self.run(rest[0].text, line) if rest else ""
 
     def _is_true(self, text: str, line: int) -> bool:
-        asked = re.fullmatch(r"\s*(!?)\s*\[\s*info\s+exists\s+(\S+?)\s*\]\s*", text)
-        if asked:
-            return (asked[2] in self.variables) != bool(asked[1])
+        query = re.fullmatch(r"\s*(!?)\s*\[\s*info\s+exists\s+(\S+?)\s*\]\s*", text)
+        if query:
+            return (query[2] in self.variables) != bool(query[1])
         return self._number(text, line) != 0
 
     def _value(self, word: _Word, line: int) -> Value:

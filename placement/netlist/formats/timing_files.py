@@ -47,8 +47,8 @@ def read_timing_files(
     used = np.unique(of_master[of_master >= 0])
     if not len(used):
         raise DesignError(
-            f"{liberty[0]}: the Liberty files have none of the design's {len(components.masters)} masters, as "
-            f"{next(iter(components.masters), 'none')}: are they of another technology?"
+            f"{liberty[0]}: the Liberty files have none of the design's {len(components.masters)} masters (first: "
+            f"{next(iter(components.masters), 'none')}): do they belong to another technology?"
         )
     wires = wire_model(library, flat.technology.layers)
     library = library.only(used)

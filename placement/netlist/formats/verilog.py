@@ -45,8 +45,8 @@ def read_verilog(paths: Sequence[str | os.PathLike[str]], technology: Technology
         top: the top module, if there is one of that name; else the module that no other instantiates.
 
     Raises:
-        DesignError: with file and line; the text is cut or is no netlist, a module is not defined, a pin does not
-            exist, or a name is repeated.
+        DesignError: with file and line; the text is truncated or is not a netlist, a module is not defined, a pin does
+            not exist, or a name is repeated.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     text = _Text(paths, [data for _, data, _ in files])

@@ -14,7 +14,7 @@ import numpy as np
 from placement.netlist.errors import SHOWN, listing, reject
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_design_checks import lint
-from placement.netlist.formats.def_design import SUPPLY, flat_design_of, passed_over
+from placement.netlist.formats.def_design import SUPPLY, flat_design_of, unmatched_components
 from placement.netlist.formats.def_file import DefComponents, DefFile, DefNets, DefPins, read_def
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.verilog import VerilogNetlist, read_verilog
@@ -62,7 +62,7 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
     index = {name: component for component, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int32)
     blocks = {name for name, master in technology.masters.items() if master.is_block}
-    findings, notices = passed_over(file, node_of, blocks, "netlist")
+    findings, notices = unmatched_components(file, node_of, blocks, "netlist")
     reject(file.path, findings)
     if (file.nets.component >= 0).any():
         notices.append(f"{file.path}: its nets are ignored: the netlist comes from the Verilog files")

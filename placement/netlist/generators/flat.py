@@ -196,8 +196,8 @@ def _in_rows(
     gap = (height - sum(macro_height[row[0]] for row in rows)) / max(len(rows), 1)
     if gap < 0 or macro_width.max(initial=0.0) > width:
         raise DesignError(
-            f"{options.macros} macros do not fit in rows at macro_utilization {options.macro_utilization}: give less "
-            "of it, of size_spread or of macro_aspect"
+            f"{options.macros} macros do not fit in rows at macro_utilization {options.macro_utilization}: reduce it, "
+            "size_spread or macro_aspect"
         )
     low = 0.0
     for row in rows:

@@ -60,7 +60,7 @@ class SyntheticDesigns:
                                    ("rent_exponent", 0, 1)):  # fmt: skip
             low, high = getattr(self, field)
             if not least <= low <= high or (most is not None and high > most):
-                right = f"a least and a greatest value of at least {least}" + (f" and at most {most}" if most else "")
+                right = f"a minimum and a maximum of at least {least}" + (f" and at most {most}" if most else "")
                 raise ValueError(f"{field}={(low, high)}: must be {right}")
         if self.split not in get_args(Split):
             raise ValueError(f"split={self.split!r}: must be one of {', '.join(get_args(Split))}")

@@ -34,7 +34,7 @@ verilog::LeafPorts ports_of(const std::vector<std::string>& pins) {
 nb::dict read_verilog(const nb::bytes& data, const std::vector<std::string>& masters,
                       const std::vector<std::vector<std::string>>& pins, const std::string& top) {
   const std::string_view text(data.c_str(), data.size());
-  if (masters.size() != pins.size()) throw nb::value_error("one list of pins for each master");
+  if (masters.size() != pins.size()) throw nb::value_error("one list of pins per master is needed");
   verilog::FlatNetlist from;
   {
     nb::gil_scoped_release release;

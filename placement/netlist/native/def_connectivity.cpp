@@ -66,7 +66,7 @@ void DefReader::component() {
       all.halo_component.push_back(index);
       for (int side = 0; side < 4; ++side) {
         all.halo.push_back(narrow(lexer_.integer("the halo's width")));
-        if (all.halo.back() < 0) throw lexer_.error("a halo must be 0 or wider");
+        if (all.halo.back() < 0) throw lexer_.error("the widths of a halo must be at least 0");
       }
     } else if (option == "REGION") {
       const bool has_points = lexer_.peek() == "(";  // as in DEF 5.4 and older

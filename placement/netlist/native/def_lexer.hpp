@@ -30,7 +30,9 @@ class DefLexer {
   // The next token, which must exist.
   std::string_view need(const char* what) {
     const std::string_view token = next();
-    if (token.empty()) throw error("the file ends where " + std::string(what) + " must follow; it seems to be cut");
+    if (token.empty()) {
+      throw error("expected " + std::string(what) + ", found the end of the file; it appears to be truncated");
+    }
     return token;
   }
 

@@ -36,7 +36,7 @@ DefContents read_def(std::string_view text) { return DefReader(text).read(); }
 DefContents DefReader::read() {
   while (true) {
     const std::string_view keyword = lexer_.capitals(lexer_.next());
-    if (keyword.empty()) throw lexer_.error("the file ends without 'END DESIGN'; it seems to be cut");
+    if (keyword.empty()) throw lexer_.error("the file ends without 'END DESIGN'; it appears to be truncated");
     if (keyword == "END") {
       if (foreign_words_.count(lexer_.capitals(lexer_.peek()))) {
         lexer_.next();
@@ -124,8 +124,8 @@ void DefReader::skip_section(std::string_view keyword) {
     if (DefLexer::same(before, "END") && DefLexer::same(token, keyword)) return;
     before = token;
   }
-  throw lexer_.error_at(opened, std::string(keyword) + " begins here and has no 'END " + std::string(keyword) +
-                                    "'; the file seems to be cut");
+  throw lexer_.error_at(opened, "the " + std::string(keyword) + " section that begins here has no 'END " +
+                                    std::string(keyword) + "'; the file appears to be truncated");
 }
 
 void DefReader::skip_extension() {
@@ -138,7 +138,7 @@ void DefReader::skip_unknown(std::string_view keyword) {
   const std::string_view written = lexer_.text().substr(lexer_.offset(), keyword.size());
   const bool is_def = !out_.header.version.empty() || !out_.header.design.empty() || out_.header.units > 0;
   if (!is_def || (keyword == "-" && foreign_words_.empty())) {
-    throw lexer_.error("'" + shown(written) + "' begins no statement of a DEF file");
+    throw lexer_.error("'" + shown(written) + "' is not a DEF statement");
   }
   if (keyword != "-" && foreign_words_.insert(keyword).second) {
     foreign_.add(static_cast<std::int64_t>(lexer_.offset()), written);
@@ -158,7 +158,7 @@ void DefReader::die_area() {
   out_.header.die.clear();
   add_points(out_.header.die);
   lexer_.expect(";");
-  if (out_.header.die.size() < 4) throw lexer_.error("DIEAREA needs two points at least");
+  if (out_.header.die.size() < 4) throw lexer_.error("DIEAREA must have at least two points");
 }
 
 void DefReader::row() {
@@ -172,7 +172,7 @@ void DefReader::row() {
     repeat[0] = lexer_.integer("the number of sites");
     lexer_.expect("BY");
     repeat[1] = lexer_.integer("the number of sites");
-    if (repeat[0] < 1 || repeat[1] < 1) throw lexer_.error("a row must have one site at least");
+    if (repeat[0] < 1 || repeat[1] < 1) throw lexer_.error("a row must have at least one site");
     token = lexer_.need("';'");
     if (DefLexer::same(token, "STEP")) {
       repeat[2] = lexer_.integer("the step");
@@ -184,7 +184,8 @@ void DefReader::row() {
   // One statement may define several rows above each other.
   const bool is_array = repeat[0] > 1 && repeat[1] > 1;
   if (is_array && (repeat[3] == 0 || repeat[1] > kMostRows)) {
-    throw lexer_.error("rows above each other need a STEP above 0 and must be at most " + std::to_string(kMostRows));
+    throw lexer_.error("a ROW that is repeated in y needs a y STEP above 0 and a number of rows of at most " +
+                       std::to_string(kMostRows));
   }
   if (token == "+") lexer_.skip_statement("';'");
   for (std::int64_t row = 0; row < (is_array ? repeat[1] : 1); ++row) {
@@ -203,7 +204,7 @@ void DefReader::row() {
 void DefReader::tracks() {
   const std::size_t begin = lexer_.offset();
   const std::string_view axis = lexer_.keyword("X or Y");
-  if (axis != "X" && axis != "Y") throw lexer_.error("TRACKS must go with X or Y, not '" + shown(axis) + "'");
+  if (axis != "X" && axis != "Y") throw lexer_.error("expected X or Y after TRACKS, found '" + shown(axis) + "'");
   const std::int64_t start = lexer_.integer("the first track");
   lexer_.expect("DO");
   const std::int64_t count = lexer_.integer("the number of tracks");
@@ -241,7 +242,9 @@ void DefReader::blockage() {
       const std::size_t before = all.points.size();
       add_points(all.points);
       const std::size_t points = (all.points.size() - before) / 2;
-      if (is_rectangle ? points != 2 : points < 3) throw lexer_.error("this shape has too few or too many points");
+      if (is_rectangle ? points != 2 : points < 3) {
+        throw lexer_.error("a RECT must have 2 points and a POLYGON at least 3");
+      }
       all.polygon_start.push_back(narrow(static_cast<std::int64_t>(all.points.size() / 2)));
     } else if (token == "+" && !DefLexer::same(lexer_.peek(), "RECT") && !DefLexer::same(lexer_.peek(), "POLYGON")) {
       blockage_option(is_soft, is_pushdown, partial, component);
@@ -287,7 +290,7 @@ void DefReader::region_boxes(std::string_view name) {
   const std::size_t before = regions.boxes.size();
   add_points(regions.boxes);
   if (regions.boxes.size() == before || (regions.boxes.size() - before) % 4) {
-    throw lexer_.error("a region needs pairs of points");
+    throw lexer_.error("a region must consist of pairs of points");
   }
   regions.is_guide.push_back(0);
   regions.is_fence.push_back(0);

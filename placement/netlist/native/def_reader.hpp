@@ -87,16 +87,17 @@ class DefReader {
   Findings duplicate_components_{"duplicate component names"},
       dangling_{"connections to components that do not exist"};
   // Harmless; reported in DefFile.notices.
-  Findings duplicate_nets_{"nets with the name of another one: each is a net of its own"}, duplicate_pins_{"duplicate pin names: the first one counts"},
-      miscounted_{"sections with another number of entries than declared: all are read"},
-      shapeless_{"blockages without a shape: nothing is kept free"},
-      undeclared_{"ports that NETS names and PINS does not: they are added"},
-      wildcards_{"connections of signals to all components (*): they are left out"},
-      trackless_{"TRACKS without a count or step above 0: they are passed over"},
-      layerless_{"TRACKS without a LAYER: they are passed over"},
-      foreign_{"statements that say nothing about places, or are unknown: they are passed over"},
-      escaped_{"names that are declared with other escapes: they are taken for the same"},
-      behind_{"words behind END DESIGN: they are left out"};
+  Findings duplicate_nets_{"duplicate net names: all of these nets are kept"},
+      duplicate_pins_{"duplicate pin names: the first pin is used"},
+      miscounted_{"sections whose number of entries differs from the declared number: all entries are read"},
+      shapeless_{"blockages without a shape are ignored"},
+      undeclared_{"ports in NETS that PINS does not declare are added"},
+      wildcards_{"connections of signals to all components (*) are ignored"},
+      trackless_{"TRACKS whose count or step is not above 0 are ignored"},
+      layerless_{"TRACKS without a LAYER are ignored"},
+      foreign_{"statements that are unknown or do not concern placement are ignored"},
+      escaped_{"names that are declared with different escapes are treated as equal"},
+      behind_{"words after END DESIGN are ignored"};
   std::unordered_set<std::string_view> foreign_words_;
 };
 

@@ -40,11 +40,11 @@ struct Arc {
 class LibraryReader {
  public:
   explicit LibraryReader(std::string_view text) : text_(text), group_(read_group(text)) {
-    unused_.what = "timing groups of kinds that are not used";
-    no_table_.what = "timing arcs without a usable table are left out";
-    no_pin_.what = "timing arcs from pins that the cell does not have are left out";
-    negative_.what = "tables of delays or slews with negative numbers";
-    twice_.what = "cells that the library defines twice: the first definition holds";
+    unused_.what = "timing groups of unsupported types are ignored";
+    no_table_.what = "timing arcs without a usable table are ignored";
+    no_pin_.what = "timing arcs from pins that do not exist in the cell are ignored";
+    negative_.what = "tables of delays or slews with negative values";
+    twice_.what = "cells that the library defines twice: the first definition is used";
   }
 
   Library read() {
@@ -63,7 +63,7 @@ class LibraryReader {
         twice_.add(group.offset, group.argument());
       }
     }
-    if (out_.cells.empty()) throw error(group_.offset, "library '" + shown(group_.argument()) + "' has no cell");
+    if (out_.cells.empty()) throw error(group_.offset, "library '" + shown(group_.argument()) + "' contains no cell");
     for (Findings* kind : {&twice_, &no_pin_, &no_table_, &negative_, &unused_}) {
       if (kind->count) out_.notices.push_back(std::move(*kind));
     }
@@ -91,7 +91,8 @@ class LibraryReader {
 
   void units() {
     if (const std::string_view model = group_.value("delay_model"); !model.empty() && model != "table_lookup") {
-      throw error(offset_of(model, group_), "delay_model '" + shown(model) + "': only table_lookup (NLDM) is read");
+      throw error(offset_of(model, group_), "delay_model '" + shown(model) +
+                  "': only table_lookup (NLDM) is supported");
     }
     const std::string_view time = group_.value("time_unit");
     out_.time_unit = time.empty() ? 1000.0 : time_unit(time);
@@ -104,13 +105,16 @@ class LibraryReader {
     double count = 0;
     const bool is_known = load != nullptr && load->size() == 2 && parse((*load)[0], count) && count > 0 &&
                           ((*load)[1] == "pf" || (*load)[1] == "ff" || (*load)[1] == "pF" || (*load)[1] == "fF");
-    if (!is_known) throw error(group_.offset, "capacitive_load_unit must be a number and pf or ff, as (1, pf)");
+    if (!is_known) {
+      throw error(group_.offset, "capacitive_load_unit must be a number and pf or ff, for example (1, pf)");
+    }
     out_.capacitance_unit = count * (((*load)[1][0] | 0x20) == 'p' ? 1000.0 : 1.0);
     const double low = number(group_, "slew_lower_threshold_pct_rise", 20.0);
     const double high = number(group_, "slew_upper_threshold_pct_rise", 80.0);
     const double derate = number(group_, "slew_derate_from_library", 1.0);
     if (!(low >= 0 && low < high && high <= 100 && derate > 0)) {
-      throw error(group_.offset, "the slew's thresholds must rise from 0 to 100, and its derating be above 0");
+      throw error(group_.offset,
+                  "the slew thresholds must increase within 0 to 100, and slew_derate_from_library must be above 0");
     }
     out_.slew_factor = derate * 100.0 / (high - low);
   }
@@ -122,7 +126,8 @@ class LibraryReader {
     const std::string_view unit = word.substr(digits);
     const double scale = unit == "ps" ? 1.0 : unit == "ns" ? 1000.0 : unit == "us" ? 1e6 : unit == "fs" ? 1e-3 : 0.0;
     if (!parse(word.substr(0, digits), count) || !(count > 0) || scale == 0) {
-      throw error(offset_of(word, group_), "time_unit '" + shown(word) + "': expected one as 1ns or 1ps");
+      throw error(offset_of(word, group_), "time_unit '" + shown(word) +
+                  "' must be a number and a unit, for example 1ns or 1ps");
     }
     return count * scale;
   }
@@ -156,11 +161,12 @@ class LibraryReader {
     const auto type = types_.find(group.value("bus_type"));
     std::vector<std::int32_t>& bits = bits_of_[std::string(group.argument())];
     if (type == types_.end()) {
-      throw error(group.offset, "bus '" + shown(group.argument()) + "' has no bus_type that the library defines");
+      throw error(group.offset, "the library does not define the bus_type of bus '" + shown(group.argument()) + "'");
     }
     const double from = number(*type->second, "bit_from", 0), to = number(*type->second, "bit_to", 0);
     if (!(from >= 0 && to >= 0 && std::abs(from - to) < kMostBits)) {
-      throw error(type->second->offset, "bit_from and bit_to must be whole numbers of at most 100,000 bits");
+      throw error(type->second->offset,
+                  "bit_from and bit_to must be integers of at least 0 and differ by less than 100,000");
     }
     const auto low = static_cast<std::int32_t>(std::min(from, to)), high = static_cast<std::int32_t>(std::max(from, to));
     for (std::int32_t bit = low; bit <= high; ++bit) {
@@ -324,7 +330,7 @@ class LibraryReader {
     const auto found = templates_.find(group->argument());
     const Group* shape = found == templates_.end() ? nullptr : found->second;
     if (shape == nullptr && group->argument() != "scalar") {
-      throw error(group->offset, "table '" + shown(group->argument()) + "' has no lu_table_template of its name");
+      throw error(group->offset, "the library does not define lu_table_template '" + shown(group->argument()) + "'");
     }
     std::array<Axis, 2> axes = {Axis::kNone, Axis::kNone};
     std::array<std::vector<float>, 2> index = {std::vector<float>{0.0F}, std::vector<float>{0.0F}};
@@ -333,7 +339,7 @@ class LibraryReader {
       if (variable.empty()) break;
       axes[axis] = axis_of(variable);
       if (axes[axis] == Axis::kNone) {
-        throw error(shape->offset, "variable '" + shown(variable) + "' of a table is not read");
+        throw error(shape->offset, "the table variable '" + shown(variable) + "' is not supported");
       }
       const char* key = axis == 0 ? "index_1" : "index_2";
       const auto* own = group->list(key);
@@ -342,16 +348,18 @@ class LibraryReader {
       const bool is_load = axes[axis] == Axis::kLoad && !is_check;
       index[axis] = numbers(*words, *group, is_load ? out_.capacitance_unit : out_.time_unit * out_.slew_factor);
       for (std::size_t at = 1; at < index[axis].size(); ++at) {
-        if (index[axis][at] <= index[axis][at - 1]) throw error(group->offset, std::string(key) + " of the table must rise");
+        if (index[axis][at] <= index[axis][at - 1]) {
+          throw error(group->offset, std::string(key) + " of the table must increase");
+        }
       }
     }
     if (shape != nullptr && !shape->value("variable_3").empty()) {
-      throw error(shape->offset, "tables of three variables are not read");
+      throw error(shape->offset, "tables of three variables are not supported");
     }
     std::vector<float> values = numbers(*group->list("values"), *group, out_.time_unit * (holds_slews ? out_.slew_factor : 1.0));
     if (values.size() != index[0].size() * index[1].size() || values.empty()) {
-      throw error(group->offset, "the table has " + std::to_string(values.size()) + " values for " +
-                                     std::to_string(index[0].size()) + " × " + std::to_string(index[1].size()) + " indices");
+      throw error(group->offset, "the table has " + std::to_string(values.size()) + " values instead of " +
+                                     std::to_string(index[0].size()) + " × " + std::to_string(index[1].size()));
     }
     if (!is_check && *std::min_element(values.begin(), values.end()) < 0) negative_.add(group->offset, name);
     into = oriented(axes, index, values);

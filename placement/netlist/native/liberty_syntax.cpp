@@ -21,7 +21,7 @@ class Reader {
     if (word != "library") throw error("expected 'library', found '" + shown(word.empty() ? rest() : word) + "'");
     begin(made, word);
     skip_space();
-    if (!accept('{')) throw error("expected '{' behind 'library (…)'");
+    if (!accept('{')) throw error("expected '{' after 'library (…)'");
     body(made, 0);
     return made;
   }
@@ -29,12 +29,13 @@ class Reader {
  private:
   // Reads the statements up to the closing brace of `group`.
   void body(Group& group, int depth) {
-    if (depth > kMostNested) throw error("more than 12 groups within each other");
+    if (depth > kMostNested) throw error("groups are nested more than 12 deep");
     for (;;) {
       skip_space();
       if (at_ >= text_.size()) {
         throw ParseError(line_at(text_, static_cast<std::size_t>(group.offset)),
-                         "group '" + shown(group.type) + "' that begins here does not end; the file seems to be cut");
+                         "group '" + shown(group.type) +
+                         "' that begins here is not closed; the file appears to be truncated");
       }
       if (accept('}')) return;
       if (accept(';')) continue;
@@ -50,7 +51,7 @@ class Reader {
       group.attributes.emplace_back(word, simple_value());
       return;
     }
-    if (at_ >= text_.size() || text_[at_] != '(') throw error("expected ':' or '(' behind '" + shown(word) + "'");
+    if (at_ >= text_.size() || text_[at_] != '(') throw error("expected ':' or '(' after '" + shown(word) + "'");
     Group made;
     begin(made, word);
     skip_space();
@@ -69,10 +70,10 @@ class Reader {
     group.type = word;
     group.offset = word.data() - text_.data();
     skip_space();
-    if (!accept('(')) throw error("expected '(' behind '" + shown(word) + "'");
+    if (!accept('(')) throw error("expected '(' after '" + shown(word) + "'");
     for (;;) {
       skip_space();
-      if (at_ >= text_.size()) throw error("the file ends within '" + shown(word) + " ('; it seems to be cut");
+      if (at_ >= text_.size()) throw error("the file ends within '" + shown(word) + " ('; it appears to be truncated");
       if (accept(')')) return;
       if (accept(',')) continue;
       group.arguments.push_back(text_[at_] == '"' ? quoted() : bare(",)"));
@@ -117,7 +118,8 @@ class Reader {
       skip_space();
       if (at_ >= text_.size()) {
         throw ParseError(line_at(text_, static_cast<std::size_t>(offset)),
-                         "group '" + shown(word) + "' that begins here does not end; the file seems to be cut");
+                         "group '" + shown(word) +
+                         "' that begins here is not closed; the file appears to be truncated");
       }
       if (text_[at_] == '"') {
         quoted();
@@ -151,7 +153,7 @@ class Reader {
         ++at_;
       } else if (text_[at_] == '/' && text_.substr(at_, 2) == "/*") {
         const std::size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string_view::npos) throw error("the comment that begins here does not end");
+        if (end == std::string_view::npos) throw error("the comment that begins here is not closed");
         at_ = end + 2;
       } else if (text_[at_] == '/' && text_.substr(at_, 2) == "//") {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;

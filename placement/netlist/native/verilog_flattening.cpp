@@ -63,11 +63,11 @@ class Flattening {
       }
     }
     twice_.what = "repeated component names";
-    unknown_.what = "masters that neither a LEF file nor a module defines";
-    no_pins_.what = "connections to pins that the masters do not have";
-    widths_.what = "connections of another width than their ports: the lowest bits are connected";
-    boxes_.what = "instances of modules without content that no LEF file defines (black boxes) are left out";
-    inner_.what = "modules that LEF files define, too: the LEF files count";
+    unknown_.what = "masters that are defined neither by a LEF file nor by a module";
+    no_pins_.what = "connections to pins that do not exist in their masters";
+    widths_.what = "connections whose width differs from their port's: the lowest bits are connected";
+    boxes_.what = "instances of empty modules without a LEF definition (black boxes) are ignored";
+    inner_.what = "modules that LEF files also define: the LEF definitions are used";
   }
 
   FlatNetlist run(std::string_view top) {
@@ -103,9 +103,9 @@ class Flattening {
       if (used.count(module.name) == 0 && leaf(module.name) == nullptr) tops.push_back(&module);
     }
     if (tops.size() == 1) return tops.front();
-    if (tops.empty()) throw ParseError(1, "the text has no module that no other instantiates: which is the design?");
-    throw error(tops[1]->offset, "modules '" + shown(tops[0]->name) + "' and '" + shown(tops[1]->name) +
-                                     "' are instantiated by none: the DEF file's DESIGN must name one of them");
+    if (tops.empty()) throw ParseError(1, "there is no top module: every module is instantiated by another one");
+    throw error(tops[1]->offset, "both '" + shown(tops[0]->name) + "' and '" + shown(tops[1]->name) +
+                                     "' are top modules: the DEF file's DESIGN must name one of them");
   }
 
   const LeafPorts* leaf(std::string_view name) const {
@@ -130,7 +130,9 @@ class Flattening {
   void expand(const Module& module, std::int32_t base, const std::string& path, int level) {
     for (const auto& [a, b] : module.assigned) nets_.join(base + a, global(b, base));
     for (const Instance& instance : module.instances) {
-      if (++instances_ > kMostInstances) throw error(instance.offset, "more than 100,000,000 instances in the hierarchy");
+      if (++instances_ > kMostInstances) {
+        throw error(instance.offset, "the hierarchy has more than 100,000,000 instances");
+      }
       std::string name = path + std::string(instance.name);
       const auto defined = module_of_.find(instance.master);
       const Module* inner = defined == module_of_.end() ? nullptr : defined->second;
@@ -144,7 +146,9 @@ class Flattening {
       } else {
         if (level >= kMostLevels) throw error(instance.offset, "module '" + shown(inner->name) + "' contains itself");
         if (inner->instances.empty() && inner->assigned.empty()) boxes_.add(instance.offset, name + " (" + std::string(inner->name) + ")");
-        if (nets_.count() + inner->num_bits > kMostNets) throw error(instance.offset, "more than 1,000,000,000 nets in the hierarchy");
+        if (nets_.count() + inner->num_bits > kMostNets) {
+          throw error(instance.offset, "the hierarchy has more than 1,000,000,000 nets");
+        }
         const std::int32_t inside = nets_.add(inner->num_bits);
         for (std::size_t at = instance.first; at < instance.last; ++at) {
           join_port(module, base, instance, at, *inner, inside);
@@ -183,7 +187,7 @@ class Flattening {
   }
 
   static std::string pin_text(const Connection& connection, const Instance& instance) {
-    const std::string port = connection.port.empty() ? "a port by its order" : std::string(connection.port);
+    const std::string port = connection.port.empty() ? "a port by position" : std::string(connection.port);
     return port + " of " + std::string(instance.name) + " (" + std::string(instance.master) + ")";
   }
 

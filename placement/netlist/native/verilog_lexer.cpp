@@ -22,7 +22,7 @@ std::int64_t VerilogLexer::integer(const char* what) {
   const char* end = token_.text.data() + token_.text.size();
   const auto [stop, failure] = std::from_chars(token_.text.data(), end, value);
   if (token_.kind != VerilogToken::kNumber || failure != std::errc() || stop != end || value > 100'000'000) {
-    throw error(std::string("expected ") + what + ", a whole number, found " + found());
+    throw error(std::string("expected ") + what + " (an integer), found " + found());
   }
   advance();
   return is_negative ? -value : value;
@@ -38,7 +38,7 @@ void VerilogLexer::skip_space() {
     } else if (two == "/*" || (two == "(*" && text_.substr(at_, 3) != "(*)")) {
       const std::string_view closing = two == "/*" ? "*/" : "*)";
       const std::size_t end = text_.find(closing, at_ + 2);
-      if (end == std::string_view::npos) throw error_at(at_, "the comment or attribute that begins here does not end");
+      if (end == std::string_view::npos) throw error_at(at_, "the comment or attribute that begins here is not closed");
       at_ = end + 2;
     } else {
       return;

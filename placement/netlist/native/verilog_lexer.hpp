@@ -56,7 +56,8 @@ class VerilogLexer {
     const std::size_t begin = token_.begin;
     while (!token_.is(word)) {
       if (token_.kind == VerilogToken::kEnd) {
-        throw ParseError(line_at(text_, begin), std::string(what) + " that begins here does not end; the file seems to be cut");
+        throw ParseError(line_at(text_, begin), std::string(what) +
+                         " that begins here does not end; the file appears to be truncated");
       }
       advance();
     }
@@ -64,7 +65,8 @@ class VerilogLexer {
   }
 
   std::string found() const {
-    return token_.kind == VerilogToken::kEnd ? "the end of the file; it seems to be cut" : "'" + shown(token_.text) + "'";
+    return token_.kind == VerilogToken::kEnd ? "the end of the file; it appears to be truncated"
+                                             : "'" + shown(token_.text) + "'";
   }
   ParseError error(const std::string& message) const { return {line_at(text_, token_.begin), message}; }
   ParseError error_at(std::size_t offset, const std::string& message) const { return {line_at(text_, offset), message}; }

@@ -34,7 +34,7 @@ class ModuleReader {
     module_.name = lexer_.name("the name of a module").text;
     if (lexer_.accept("#")) skip_parentheses();
     if (lexer_.accept("(")) header();
-    lexer_.expect(";", "behind the ports of a module");
+    lexer_.expect(";", "after the ports of a module");
     while (!lexer_.accept("endmodule")) item();
   }
 
@@ -64,7 +64,7 @@ class ModuleReader {
     const VerilogToken token = lexer_.peek();
     if (token.kind == VerilogToken::kEnd) {
       throw lexer_.error_at(static_cast<std::size_t>(module_.offset),
-                            "module '" + shown(module_.name) + "' has no endmodule; the file seems to be cut");
+                            "module '" + shown(module_.name) + "' has no endmodule; the file appears to be truncated");
     }
     if (lexer_.accept(";")) return;
     if (const Direction direction = port_direction(); direction != Direction::kNone) {
@@ -77,13 +77,14 @@ class ModuleReader {
       do {
         assignment();
       } while (lexer_.accept(","));
-      lexer_.expect(";", "behind an assignment");
+      lexer_.expect(";", "after an assignment");
     } else if (token.is("parameter") || token.is("localparam") || token.is("defparam")) {
       lexer_.skip_to(";", "the parameter");
     } else if (token.is("specify")) {
       lexer_.skip_to("endspecify", "the specify block");
     } else if (is_one_of(token, kBehaviour) || token.kind != VerilogToken::kName) {
-      throw lexer_.error("'" + shown(token.text) + "' begins no statement of a netlist; give the one that synthesis wrote");
+      throw lexer_.error("'" + shown(token.text) +
+                         "' is not a statement of a gate-level netlist; use the netlist that synthesis wrote");
     } else {
       instances();
     }
@@ -108,8 +109,8 @@ class ModuleReader {
     range.left = static_cast<std::int32_t>(lexer_.integer("the left bound of a range"));
     lexer_.expect(":", "in a range");
     range.right = static_cast<std::int32_t>(lexer_.integer("the right bound of a range"));
-    lexer_.expect("]", "behind a range");
-    if (lexer_.peek().is("[")) throw lexer_.error("arrays of nets are no part of a netlist");
+    lexer_.expect("]", "after a range");
+    if (lexer_.peek().is("[")) throw lexer_.error("arrays of nets are not supported");
     return range;
   }
 
@@ -129,7 +130,7 @@ class ModuleReader {
         assign(target, name.begin);
       }
     } while (lexer_.accept(","));
-    lexer_.expect(";", "behind a declaration");
+    lexer_.expect(";", "after a declaration");
   }
 
   // Declares a signal, or merges a second declaration: `output [3:0] a; wire [3:0] a;`.
@@ -138,7 +139,8 @@ class ModuleReader {
     if (!is_new) {
       Signal& known = module_.signals[static_cast<std::size_t>(entry->second)];
       if (known.left != range.left || known.right != range.right || known.is_bus != range.is_bus) {
-        throw lexer_.error_at(name.begin, "'" + shown(name.text) + "' is declared twice, with two ranges, or used before");
+        throw lexer_.error_at(name.begin, "'" + shown(name.text) +
+                              "' is declared twice with different ranges, or is used before its declaration");
       }
       if (direction != Direction::kNone) known.direction = direction;
       return;
@@ -172,7 +174,7 @@ class ModuleReader {
     for (std::size_t bit = 0; bit < target.size(); ++bit) {
       const std::int32_t to = target[target.size() - 1 - bit];
       const std::int32_t from = bit < value.size() ? value[value.size() - 1 - bit] : static_cast<std::int32_t>(kZero);
-      if (to < 0) throw lexer_.error_at(begin, "a constant is assigned to");
+      if (to < 0) throw lexer_.error_at(begin, "a constant cannot be assigned to");
       if (from != kOpen) module_.assigned.emplace_back(to, from);
     }
   }
@@ -182,8 +184,8 @@ class ModuleReader {
     if (lexer_.accept("#")) skip_parentheses();
     do {
       const VerilogToken name = lexer_.name("the name of an instance");
-      if (lexer_.peek().is("[")) throw lexer_.error("arrays of instances are no part of a netlist");
-      lexer_.expect("(", "behind the name of an instance");
+      if (lexer_.peek().is("[")) throw lexer_.error("arrays of instances are not supported");
+      lexer_.expect("(", "after the name of an instance");
       const std::size_t first = module_.connections.size();
       while (!lexer_.accept(")")) {
         connection();
@@ -192,7 +194,7 @@ class ModuleReader {
       module_.instances.push_back(
           {master.text, name.text, first, module_.connections.size(), static_cast<std::int64_t>(name.begin)});
     } while (lexer_.accept(","));
-    lexer_.expect(";", "behind an instance");
+    lexer_.expect(";", "after an instance");
   }
 
   void connection() {
@@ -200,9 +202,9 @@ class ModuleReader {
     made.begin = static_cast<std::int64_t>(module_.bits.size());
     if (lexer_.accept(".")) {
       made.port = lexer_.name("the name of a port").text;
-      lexer_.expect("(", "behind the name of a port");
+      lexer_.expect("(", "after the name of a port");
       if (!lexer_.peek().is(")")) expression(module_.bits);
-      lexer_.expect(")", "behind a connection");
+      lexer_.expect(")", "after a connection");
     } else if (!lexer_.peek().is(",")) {
       expression(module_.bits);
     }
@@ -214,7 +216,7 @@ class ModuleReader {
   void expression(std::vector<std::int32_t>& into) {
     const VerilogToken token = lexer_.peek();
     if (lexer_.accept("{")) {
-      if (++depth_ > kMostNested) throw lexer_.error("more than 100 braces within each other");
+      if (++depth_ > kMostNested) throw lexer_.error("braces are nested more than 100 deep");
       concatenation(into);
       --depth_;
     } else if (token.kind == VerilogToken::kNumber) {
@@ -224,7 +226,8 @@ class ModuleReader {
     }
     const VerilogToken& behind = lexer_.peek();
     if (behind.kind == VerilogToken::kMark && std::string_view("+-*/%&|^~!<>?").find(behind.text) != std::string_view::npos) {
-      throw lexer_.error("the operator '" + shown(behind.text) + "' is no part of a netlist; give the one that synthesis wrote");
+      throw lexer_.error("the operator '" + shown(behind.text) +
+                         "' is not supported; use the gate-level netlist that synthesis wrote");
     }
   }
 
@@ -232,21 +235,23 @@ class ModuleReader {
     const VerilogToken first = lexer_.peek();
     const bool is_plain = first.kind == VerilogToken::kNumber && first.text.find_first_not_of("0123456789") == std::string_view::npos;
     if (is_plain) {  // {4{a, b}}
-      const std::int64_t times = lexer_.integer("how often it is repeated");
-      lexer_.expect("{", "behind how often it is repeated");
+      const std::int64_t times = lexer_.integer("the number of repetitions");
+      lexer_.expect("{", "after the number of repetitions");
       std::vector<std::int32_t> once;
-      if (++depth_ > kMostNested) throw lexer_.error("more than 100 braces within each other");
+      if (++depth_ > kMostNested) throw lexer_.error("braces are nested more than 100 deep");
       concatenation(once);
       --depth_;
-      lexer_.expect("}", "behind what is repeated");
-      if (times * static_cast<std::int64_t>(once.size()) > kMostBits) throw lexer_.error("more than 10,000,000 bits");
+      lexer_.expect("}", "after the repeated bits");
+      if (times * static_cast<std::int64_t>(once.size()) > kMostBits) {
+        throw lexer_.error("the expression has more than 10,000,000 bits");
+      }
       for (std::int64_t time = 0; time < times; ++time) into.insert(into.end(), once.begin(), once.end());
       return;
     }
     do {
       expression(into);
     } while (lexer_.accept(","));
-    lexer_.expect("}", "behind a concatenation");
+    lexer_.expect("}", "after a concatenation");
   }
 
   void whole(const Signal& signal, std::vector<std::int32_t>& into) const {
@@ -260,19 +265,19 @@ class ModuleReader {
     if (!lexer_.accept("[")) return whole(signal, into);
     const std::int64_t from = lexer_.integer("the index of a bit");
     const std::int64_t to = lexer_.accept(":") ? lexer_.integer("the index of a bit") : from;
-    lexer_.expect("]", "behind the index of a bit");
+    lexer_.expect("]", "after the index of a bit");
     const std::int32_t sign = signal.left < signal.right ? -1 : 1;
     const std::int64_t high = sign * (from - signal.right), low = sign * (to - signal.right);
     if (!signal.is_bus || low < 0 || high >= signal.width() || low > high) {
       throw lexer_.error_at(name.begin, "'" + shown(name.text) + "' has no bits [" + std::to_string(from) + ":" +
-                                            std::to_string(to) + "]; declared are " + declared(signal));
+                                            std::to_string(to) + "]; " + declared(signal));
     }
     for (std::int64_t bit = high; bit >= low; --bit) into.push_back(signal.first + static_cast<std::int32_t>(bit));
   }
 
   static std::string declared(const Signal& signal) {
-    if (!signal.is_bus) return "none: it is a single net";
-    return "[" + std::to_string(signal.left) + ":" + std::to_string(signal.right) + "]";
+    if (!signal.is_bus) return "it is a single net";
+    return "its range is [" + std::to_string(signal.left) + ":" + std::to_string(signal.right) + "]";
   }
 
   void constant(std::vector<std::int32_t>& into) {
@@ -287,17 +292,19 @@ class ModuleReader {
       if (!digits.empty() && (digits.front() == 's' || digits.front() == 'S')) digits.remove_prefix(1);
       const char base = digits.empty() ? '?' : static_cast<char>(digits.front() | 0x20);
       per_digit = base == 'b' ? 1 : base == 'o' ? 3 : base == 'h' ? 4 : base == 'd' ? 0 : -1;
-      if (per_digit < 0) throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is no constant");
+      if (per_digit < 0) throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is not a valid constant");
       digits.remove_prefix(1);
     }
-    if (width < 1 || width > 1'000'000) throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' has no usable width");
+    if (width < 1 || width > 1'000'000) {
+      throw lexer_.error_at(token.begin, "the width of '" + shown(token.text) + "' must be from 1 to 1,000,000");
+    }
     std::vector<std::int32_t> bits;  // least significant first
     if (per_digit == 0) {
       decimal(digits, token, bits);
     } else {
       for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) append_digit(*digit, per_digit, token, bits);
     }
-    if (bits.empty()) throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is no constant");
+    if (bits.empty()) throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is not a valid constant");
     const std::int32_t fill = bits.back() == kOpen ? static_cast<std::int32_t>(kOpen) : static_cast<std::int32_t>(kZero);
     bits.resize(static_cast<std::size_t>(width), fill);
     into.insert(into.end(), bits.rbegin(), bits.rend());
@@ -308,7 +315,7 @@ class ModuleReader {
     std::uint64_t value = 0;
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (failure != std::errc() || end != digits.data() + digits.size()) {
-      throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is no constant");
+      throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' is not a valid constant");
     }
     for (int bit = 0; bit < 64; ++bit) bits.push_back((value >> bit) & 1 ? kOne : kZero);
   }
@@ -319,16 +326,18 @@ class ModuleReader {
     const bool is_open = lower == 'x' || lower == 'z' || digit == '?';
     const int value = digit >= '0' && digit <= '9' ? digit - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
     if (!is_open && value >= 1 << per_digit) {
-      throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' has a digit that its base does not have");
+      throw lexer_.error_at(token.begin, "'" + shown(token.text) + "' has a digit that is invalid in its base");
     }
     for (int bit = 0; bit < per_digit; ++bit) bits.push_back(is_open ? kOpen : (value >> bit) & 1 ? kOne : kZero);
   }
 
   void skip_parentheses() {
-    lexer_.expect("(", "behind '#'");
+    lexer_.expect("(", "after '#'");
     for (int depth = 1; depth > 0;) {
       const VerilogToken token = lexer_.next();
-      if (token.kind == VerilogToken::kEnd) throw lexer_.error("the file ends in a list of parameters");
+      if (token.kind == VerilogToken::kEnd) {
+        throw lexer_.error("the file ends in a list of parameters; it appears to be truncated");
+      }
       depth += token.is("(") ? 1 : token.is(")") ? -1 : 0;
     }
   }

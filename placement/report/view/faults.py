@@ -24,7 +24,7 @@ Reasons = Iterator[tuple[int, str]]
 
 
 def find_faults(design: Design, placement: Placement) -> Faults:
-    """The reasons, in words, by the node of the hard macro; legal macros are left out."""
+    """The reasons, in words, by the node of the hard macro; legal macros are omitted."""
     every = np.ones(len(design.netlist.hard), dtype=bool)
     return _by_macro(_Macros(design, placement).reasons(every, np.outer(every, every)))
 
@@ -90,7 +90,7 @@ class _Macros:
         extent = np.array([[self.design.canvas.width], [self.design.canvas.height]])
         beyond = np.maximum(-self.low, self.high - extent).max(axis=0)
         for index in chosen[beyond[chosen] > TOLERANCE]:
-            yield int(self.hard[index]), f"reaches {beyond[index]:.4g} µm beyond the canvas"
+            yield int(self.hard[index]), f"extends {beyond[index]:.4g} µm beyond the canvas"
 
     def too_close(self, first: np.ndarray, second: np.ndarray) -> Reasons:
         """Both macros of every pair that overlaps, or is closer than its halos allow."""

@@ -26,7 +26,7 @@ def answer(window: Window, page: str, request: Request) -> Values:
         if name in _HANDLERS:
             return {"id": number, "ok": _HANDLERS[name](window, page, request) or {}}
         if name not in _CHANGES:
-            raise DesignError(f"{name!r}: no such request; there are {', '.join([*_HANDLERS, *_CHANGES])}")
+            raise DesignError(f"{name!r}: unknown request; the requests are {', '.join([*_HANDLERS, *_CHANGES])}")
         index, session = _session(window, request)
         window.check_free(page, index)
         step = _CHANGES[name](session, request)

@@ -62,7 +62,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
-        raise DesignError(f"{host}:{port}: cannot listen there: {error}; port=0 takes any that is free") from None
+        raise DesignError(f"{host}:{port}: cannot listen: {error}; port=0 selects a free port") from None
     return listening
 
 
@@ -134,7 +134,7 @@ async def _watch(window: Window, watch: RunWatch) -> None:
 
 @contextlib.asynccontextmanager
 async def _running(work: Any) -> AsyncIterator[asyncio.Task[None]]:
-    """Runs a coroutine beside the block, and cancels it at its end."""
+    """Runs a coroutine during the block, and cancels it at its end."""
     task = asyncio.create_task(work)
     try:
         yield task
@@ -192,7 +192,7 @@ async def _index(request: Request) -> Response:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in static_names():
-        return PlainTextResponse(f"{name}: there is no such file\n", 404, headers=_HEADERS)
+        return PlainTextResponse(f"{name}: no such file\n", 404, headers=_HEADERS)
     return Response(static_text(name), media_type=_TYPES[name[name.rindex(".") :]], headers=_HEADERS)
 
 
@@ -220,7 +220,7 @@ async def _connect(window: Window, numbers: itertools.count[int], connection: We
         try:
             await _listen(window, page, connection, queue)
         except (WebSocketDisconnect, asyncio.QueueFull):
-            pass  # The page has gone or no longer reads; it will reconnect and request everything anew.
+            pass  # The page has gone or no longer reads; it will reconnect and request everything again.
         finally:
             window.leave(page)
 
@@ -236,7 +236,7 @@ async def _listen(window: Window, page: str, connection: WebSocket, queue: async
             request = json.loads(text)
         except json.JSONDecodeError:
             request = None
-        queue.put_nowait(answer(window, page, request if isinstance(request, dict) else {"do": "no JSON object"}))
+        queue.put_nowait(answer(window, page, request if isinstance(request, dict) else {"do": "not a JSON object"}))
 
 
 async def _send(connection: WebSocket, queue: asyncio.Queue[dict[str, Any]]) -> None:

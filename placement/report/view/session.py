@@ -301,8 +301,8 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
 def read_steps(path: str | Path, design: Design) -> list[Step]:
     """The steps in a file, for `Session.replay`; the file does not contain the state before them.
 
-    Raises DesignError if the file cannot be read, is no file of steps, names a node that the design does not have, or
-    has invalid constraints.
+    Raises DesignError if the file cannot be read, is not a file of steps, names a node that the design does not have,
+    or has invalid constraints.
     """
     try:
         content = json.loads(read_text(path))
@@ -310,7 +310,7 @@ def read_steps(path: str | Path, design: Design) -> list[Step]:
         raise DesignError.at(path, error.lineno, f"is not a file of steps: {error.msg}") from None
     known = isinstance(content, dict) and content.get("version") == STEPS_VERSION
     if not known or not isinstance(content.get("steps"), list):
-        raise DesignError(f"{path}: is not a file of steps of version {STEPS_VERSION}, as the window writes it")
+        raise DesignError(f"{path}: is not a file of steps of version {STEPS_VERSION}")
     node_of = {name: node for node, name in enumerate(design.netlist.names)}
     return [_read_step(path, number, step, node_of, design) for number, step in enumerate(content["steps"], start=1)]
 
@@ -336,7 +336,7 @@ def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int]
     except DesignError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DesignError(f"{path}: step {number} is not as the window writes it: {error!r}") from None
+        raise DesignError(f"{path}: step {number} is invalid: {error!r}") from None
 
 
 class Recovery:

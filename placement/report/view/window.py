@@ -310,7 +310,7 @@ class Window:
         """Starts an action on a placement, whose result becomes a step; raises DesignError."""
         session, action = self.session(index), self._actions.get(name)
         if action is None:
-            raise DesignError(f"action {name!r}: there are {', '.join(self._actions) or 'none'}")
+            raise DesignError(f"unknown action {name!r}; the actions are {', '.join(self._actions) or 'none'}")
         checked, stop = action.checked(values), threading.Event()
         command = action.line(self._files.get(index, UNSAVED), checked)
 
@@ -373,7 +373,7 @@ class Window:
         session, before = self.sessions[index], self.sessions[index].costs
         step = None
         if result.placement is not None:
-            # The job does not know which macros a person released meanwhile.
+            # The job does not know which macros a person has since released.
             after = dataclasses.replace(result.placement, fixed=session.placement.fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:

@@ -195,7 +195,7 @@ class CoordinatorClient:
         deadline = time.monotonic() + timeout
         while self.reply.rendezvous.number != number:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
+                raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner's rendezvous address")
             if self._closed.wait(RENDEZVOUS_SECONDS):
                 raise TimeoutError(f"{self._who} cannot join the other learners: the run is ending")
             self._wake.set()
@@ -243,7 +243,7 @@ class CoordinatorClient:
         try:
             measures = {**self.measure(), "resident_mb": resident_mb()}
         except Exception:  # noqa: BLE001  a failing measurement must not stop the heartbeats
-            _log.exception("%s cannot measure itself", self._who)
+            _log.exception("%s cannot measure its memory and CPU time", self._who)
             measures = {}
         who, served = self._who, (self._address, self._ready)
         heartbeat = Heartbeat(who, self.incarnation, self.host, os.getpid(), *served, measures, self._rendezvous)
@@ -264,7 +264,7 @@ class CoordinatorClient:
     def _bound_memory(self) -> None:
         taken = resident_mb()
         if self._memory_mb and taken > self._memory_mb:
-            self.note(f"{self._who} takes {taken:.0f} MB, more than its {self._memory_mb} MB: it is restarted")
+            self.note(f"{self._who} uses {taken:.0f} MB, more than its limit of {self._memory_mb} MB: it is restarted")
             self.on_too_large()
             time.sleep(self._seconds)  # so that the note is sent
             os._exit(OUT_OF_MEMORY)

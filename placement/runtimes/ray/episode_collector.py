@@ -151,7 +151,7 @@ class EpisodeCollector:
                 raise ReplayClosed("the learner cannot read: the run is ending")
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ReplayTimeout(f"the learner waited {timeout:g} s for {count} episodes: {len(self._kept)} came")
+                raise ReplayTimeout(f"the learner waited {timeout:g} s for {count} episodes: {len(self._kept)} arrived")
             try:
                 got = self._source.read(count - len(self._kept), timeout=min(left, SLICE_SECONDS))
             except ReplayTimeout:

@@ -50,7 +50,7 @@ class LearnerProcess(RoleProcess):
             status = type(error) is ValueError and re.match(r"[A-Z_]+: ", str(error)) is not None
             if self.config.runtime.learners == 1 or not (status or isinstance(error, JaxRuntimeError)):
                 raise
-            # Most likely another host died. JAX cannot join anew, and would wait for the others at the process's end.
+            # Most likely another host died. JAX cannot rejoin, and would wait for the others at the process's end.
             _log.exception("%s cannot continue with the others", self.who)
             os._exit(ALONE)
         finally:

@@ -65,7 +65,7 @@ def import_ray(*, with_reverb: bool = True) -> Any:
         import ray
     except ImportError as error:
         raise ConfigError(
-            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or do without it"
+            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
         ) from error
     if with_reverb and importlib.util.find_spec("reverb") is None:
         raise ConfigError(
@@ -159,8 +159,8 @@ def _start_or_retry(ray: Any, cpus: int, note: Path, others: Sequence[psutil.Pro
         else:
             return
     raise WorkerFailed(
-        f"runtime.name='ray': Ray was not ready in time, {STARTS} times; this machine has too little time or memory "
-        "for its processes: end other work, or use runtime=local"
+        f"runtime.name='ray': Ray was not ready in time, {STARTS} times; this machine is too busy or has too little "
+        "memory: end other work, or use runtime=local"
     )
 
 
@@ -185,7 +185,7 @@ def _start(ray: Any, cpus: int, folder: str) -> None:
 def _sigterm_kept_from_children() -> Iterator[None]:
     """Hides SIGTERM, which `timeout` and Slurm send to the whole group, from processes that start in this block.
 
-    This process ends them once the learner has saved. Its own signals arrive meanwhile through other threads.
+    This process ends them once the learner has saved. Until then, its own signals arrive through other threads.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
@@ -195,7 +195,7 @@ def _sigterm_kept_from_children() -> Iterator[None]:
 
 
 def _join(ray: Any, address: str) -> None:
-    unusable = f"runtime.address={address!r}: no Ray cluster can be used there"
+    unusable = f"runtime.address={address!r}: no usable Ray cluster at this address"
     # Ray itself would try for many minutes.
     if is_host_port(address) and not accepts(address, timeout=CONNECT_SECONDS):
         raise ConfigError(f"{unusable} (nothing accepts connections)")

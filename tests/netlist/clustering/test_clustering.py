@@ -41,13 +41,13 @@ def test_centroids_and_break_up_by_hand() -> None:
 
 
 def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
-    # A chain a0-a1-a2-b-c0-c1-c2, b alone in its group and on one net with each side.
+    # A chain a0-a1-a2-b-c0-c1-c2; b is alone in its group and on one net with each side.
     design = chain_design([("a", 3), ("b", 1), ("c", 3)])
     joined = connectivity(design)
     group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
     merged = merge_small(group, 3, joined, most_nodes=1, reach=np.inf)
     assert merged[:7].tolist() == [0, 0, 0, 0, 2, 2, 2]
-    # With distance: c's centre is nearer to b than a's once a stands elsewhere.
+    # With distance: c's centre is closer to b than a's once a is somewhere else.
     far = joined.x.copy()
     far[:3] += 1000
     apart = dataclasses.replace(joined, x=far)
@@ -76,7 +76,7 @@ def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
     group, count = fixed_groups(design, canvas, joined)
     names = design.netlist.names
     of = {name: int(group[index]) for index, name in enumerate(names)}
-    # The macro and the cells on its nets; the two ports stand on different sides.
+    # The macro and the cells on its nets; the two ports are on different sides.
     assert of["macro"] == 0
     assert (of["u1"], of["u2"]) == (0, 0)
     assert of["in"] != of["out"]
@@ -101,7 +101,8 @@ def test_what_every_clustering_holds(use_positions: bool) -> None:
     assert [coarse.names[node] for node in coarse.hard] == ["macro"]
     area = (coarse.width * coarse.height)[coarse.soft].sum()
     assert area == pytest.approx((netlist.width * netlist.height)[is_cell].sum() / 0.5)
-    # Slowly, net by net: the weight of all nets between places is that of the flat nets that leave a place.
+    # Computed slowly, net by net: the total weight of nets between clusters is that of the flat nets that leave a
+    # cluster.
     expected = 0.0
     for net in range(netlist.num_nets):
         pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
@@ -126,11 +127,11 @@ def test_nets_of_a_cluster_to_one_place_are_one() -> None:
         tuple(coarse.names[node] for node in coarse.pin_node[coarse.net_pins[begin:end]]): weight
         for begin, end, weight in zip(coarse.net_start[:-1], coarse.net_start[1:], coarse.net_weight, strict=True)
     }
-    # One link of the chain and three more between its ends.
+    # One link of the chain, and three more between its ends.
     assert weights[("Grp_0", "Grp_1")] == 4
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_inconsistent_settings_are_rejected() -> None:
     for change in ({"clusters": 0}, {"clusters": 1.5}, {"seed": -1}):
         with pytest.raises(DesignError, match=f"{next(iter(change))}="):
             ClusteringSettings(**change)
@@ -187,13 +188,15 @@ def test_without_any_hyperedge_parts_are_even(fixed: list[int]) -> None:
     assert counts.sum() == 6 and counts.max() <= 3
 
 
-def refuse_to_cluster(*_: object, **__: object) -> None:
+def reject_clustering(*_: object, **__: object) -> None:
     raise AssertionError("clustering was begun")
 
 
 @pytest.mark.parametrize("fault", ["blockage", "name"])
-def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement.netlist.importing.cluster_cells", refuse_to_cluster)
+def test_constraints_that_cannot_be_met_are_rejected_before_clustering(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement.netlist.importing.cluster_cells", reject_clustering)
     design, constraints = chain_design([("u", 30)], macro_after=10), None
     core = design.floorplan.core
     if fault == "blockage":
@@ -203,13 +206,13 @@ def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch
         names = tuple("Grp7" if name == "macro" else name for name in design.netlist.names)
         design = dataclasses.replace(design, netlist=dataclasses.replace(design.netlist, names=names))
     with pytest.raises(
-        DesignError, match="leave no place for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
+        DesignError, match="leave no legal position for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
     ):
         import_flat(design, ImportSettings(columns=4, rows=4, constraints=constraints))
 
 
 @pytest.mark.parametrize("shift", [0.0, 7.0])
-def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) -> None:
+def test_rules_that_fixed_macros_break_are_reported_wherever_the_core_is(shift: float) -> None:
     design = chain_design([("u", 30)], macro_after=10)
     core, there = design.floorplan.core, design.placement
     moved = Rectangle(core.x_low + shift, core.y_low + shift, core.x_high + shift, core.y_high + shift)
@@ -223,10 +226,13 @@ def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) 
     at = int(design.netlist.hard[0])
     x, y = float(design.placement.x[at]), float(design.placement.y[at])
     over = Rectangle(x - 1, y - 1, x + 1, y + 1)
-    for blockage, told in ((over, 1), (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0)):
+    for blockage, expected_notices in (
+        (over, 1),
+        (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0),
+    ):
         settings = ClusteringSettings(clusters=1)
         constraints = ConstraintSettings(blockages=(blockage,))
         imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
-        said = [notice for notice in imported.notices if "is on a placement blockage" in notice]
-        assert len(said) == told
-        assert list(check_constraints(imported.design)) == said
+        reported = [notice for notice in imported.notices if "is on a placement blockage" in notice]
+        assert len(reported) == expected_notices
+        assert list(check_constraints(imported.design)) == reported

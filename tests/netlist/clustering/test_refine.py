@@ -13,7 +13,7 @@ FAR = 1e9
 
 
 def price(joined: Connectivity, group: np.ndarray) -> int:
-    """Counts the nets between groups, and the groups of nets, slowly; a node without a group is a group of its own."""
+    """Counts the nets between groups, and the groups of nets, slowly; a node without a group counts as a group."""
     total = 0
     for net in range(len(joined.nets)):
         places = {int(group[node]) if group[node] >= 0 else -1 - int(node) for node in joined.node[joined.net == net]}
@@ -58,7 +58,7 @@ def test_the_gain_of_a_single_move_is_what_it_saves() -> None:
     joined = connectivity(design)
     group = np.full(design.netlist.num_nodes, -1)
     group[:40] = np.arange(40) % 4
-    group[:3] = 3  # room in the other groups
+    group[:3] = 3  # space in the other groups
     moved = 0
     for cell in range(40):
         found = refine(group, np.array([cell]), joined, reach=FAR, seed=cell)

@@ -49,11 +49,11 @@ def test_counts_in_odd_places_are_passed(tmp_path: Path) -> None:
         counted = FILES | {"pl": FILES["pl"].replace("UCLA pl 1.0\n", f"UCLA pl 1.0\n{count}")}
         found = read_bookshelf(write(tmp_path, counted))[0]
         assert found.placement.x.tolist() == plain.placement.x.tolist() and found.notices == plain.notices
-    # Where every node and every pin of a net is there, a wrong sum cuts nothing.
+    # If all nodes and all pins of each net are there, a wrong sum does not mean truncation.
     wrong = FILES["nodes"].replace("Terminals : 2", "Terminals : 9"), FILES["nets"].replace("Pins : 6", "Pins : 7")
     notices = read_bookshelf(write(tmp_path, FILES | {"nodes": wrong[0], "nets": wrong[1]}))[0].notices
     assert [notice.partition(": ")[2] for notice in notices if "the file says" in notice] == [
-        "the file says numterminals : 9, but holds 2", "the file says numpins : 7, but holds 6",
+        "the file says numterminals : 9, but it contains 2", "the file says numpins : 7, but it contains 6",
     ]  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_variants_of_other_tools(tmp_path: Path) -> None:
     assert found.netlist.names == plain.netlist.names
     new = [notice.partition(": ")[2] for notice in found.notices if notice not in plain.notices]
     assert new == [
-        "d.route contain no positions: they are skipped", "the file says numnodes : 4, but holds 5",
+        "d.route contain no positions and are ignored", "the file says numnodes : 4, but it contains 5",
     ]  # fmt: skip
 
 
@@ -88,12 +88,12 @@ def test_by_hand(tmp_path: Path) -> None:
     netlist, placement, plan = design.netlist, design.placement, design.floorplan
     assert netlist.names == ("m", "a", "b", "p", "f")
     assert netlist.kind.tolist() == [NodeKind.HARD, NodeKind.CELL, NodeKind.CELL, NodeKind.PORT, NodeKind.HARD]
-    # Drivers first; the net of one pin is left out.
+    # Drivers come first; the net of one pin is ignored.
     assert netlist.pin_node.tolist() == [0, 1, 3, 1, 2]
     assert netlist.net_start.tolist() == [0, 3, 5]
     assert netlist.net_weight.tolist() == [3, 1]
     assert (netlist.pin_dx.tolist(), netlist.pin_dy.tolist()) == ([-5, 0, 0, 0, 1], [2.5, 0, 0, 0, 1])
-    # What moves stands at (0, 0) in the file: nowhere.
+    # Movable nodes are at (0, 0) in the file, which means unplaced.
     assert placement.placed.tolist() == [False, False, False, True, True]
     assert placement.fixed.tolist() == [False, False, False, True, True]
     assert (placement.x[3:].tolist(), placement.y[3:].tolist()) == ([-0.5, 80], [50.5, 90])
@@ -110,7 +110,7 @@ def test_large_terminals_may_be_freed(tmp_path: Path) -> None:
     assert design.placement.fixed.tolist() == [False, False, False, True, False]
 
 
-def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
+def test_missing_rows_are_derived_and_reported(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets", "pl")}
     design = read_bookshelf(write(tmp_path, files))[0]
     # The box around the fixed nodes, in whole rows of the cells' height.
@@ -128,7 +128,7 @@ def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> No
     assert design.floorplan.die == Rectangle(0.0, 0.0, 180.0, 120.0)
 
 
-def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
+def test_missing_positions_are_derived_and_reported(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets")}
     design = read_bookshelf(write(tmp_path, files))[0]
     # 600 + 40 + 60 + 1 + 800 at 70%: a square of 46.3, in rows of 10.
@@ -139,7 +139,7 @@ def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
     assert any("1 of 1 ports have no position" in notice for notice in design.notices)
 
 
-def test_gzipped_files_beside_the_aux_are_found(tmp_path: Path) -> None:
+def test_gzipped_files_next_to_the_aux_are_found(tmp_path: Path) -> None:
     aux = write(tmp_path, FILES)
     for suffix in FILES:
         plain = tmp_path / f"d.{suffix}"
@@ -151,7 +151,7 @@ def test_gzipped_files_beside_the_aux_are_found(tmp_path: Path) -> None:
 FAULTS = {
     "fewer nodes": (
         {"nodes": FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6")},
-        r"d\.nodes:\d+: .* numnodes : 6, but holds 5",
+        r"d\.nodes:\d+: .* numnodes : 6, but it contains 5",
     ),
     "same node": ({"nodes": FILES["nodes"].replace("b 6 10", "a 6 10")}, r"1 duplicate node names: a"),
     "no number": ({"nodes": FILES["nodes"].replace("m 20 30", "m 20 x")}, r"d\.nodes:5: expected the height, a number"),
@@ -167,7 +167,7 @@ FAULTS = {
     "cut nets": ({"nets": FILES["nets"][:-6]}, r"says 1 pins, but has 0"),
     "pin before a net": ({"nets": " a I\n"}, "expected NetDegree"),
     "unknown position": ({"pl": FILES["pl"] + "z 1 1 : N\n"}, "1 positions of nodes that do not exist: z"),
-    "two positions": ({"pl": FILES["pl"] + "a 1 1 : N\n"}, "node 'a' has a position already"),
+    "two positions": ({"pl": FILES["pl"] + "a 1 1 : N\n"}, "node 'a' already has a position"),
     "odd orientation": (
         {"pl": FILES["pl"].replace("f 60 80 : FS", "f 60 80 : UP")},
         "expected an orientation or /FIXED, found 'UP'",
@@ -178,13 +178,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     change, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_bookshelf(write(tmp_path, {**FILES, **change}))[0]
 
 
-def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_files_outside_of_the_folder_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "d.aux").write_text("RowBasedPlacement : ../d.nodes d.nets")
     with pytest.raises(DesignError, match=r"must be in the folder of the \.aux file"):
         read_bookshelf(tmp_path / "d.aux")[0]

@@ -43,7 +43,7 @@ MACRO BUMP
 END BUMP
 END LIBRARY
 """
-# The core is (2, 4) to (52, 8): pads below, left of it (turned), within it, and nowhere; a corner, two bumps.
+# The core is (2, 4) to (52, 8): pads below it, left of it (rotated), inside it and unplaced; a corner, two bumps.
 COMPONENTS = """\
 - south PAD + FIXED ( 10000 0 ) N ;
 - west PAD + PLACED ( -3000 5000 ) W ;
@@ -68,7 +68,7 @@ def ring(tmp_path: Path) -> FlatDesign:
     return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
 
 
-def test_pads_beside_the_core_and_bumps_are_points(tmp_path: Path) -> None:
+def test_pads_outside_the_core_and_bumps_are_points(tmp_path: Path) -> None:
     design = ring(tmp_path)
     netlist, placement = design.netlist, design.placement
     node = {
@@ -78,11 +78,11 @@ def test_pads_beside_the_core_and_bumps_are_points(tmp_path: Path) -> None:
     points = [node[name] for name in ("south", "west", "nowhere", "corner", "ball", "lost")]
     assert (netlist.kind[points] == NodeKind.PORT).all()
     assert (netlist.width[points] == 0).all() and (netlist.height[points] == 0).all()
-    # At the edge towards the core: above the southern pad of 2 × 3, right of the western one of 3 × 2; a bump's middle.
+    # At the edge facing the core: above the southern pad of 2 × 3, right of the western one of 3 × 2; a bump's centre.
     at = {name: (float(placement.x[node[name]]), float(placement.y[node[name]])) for name in node}
     assert (at["south"], at["west"], at["corner"], at["ball"]) == ((11, 3), (0, 6), (0, 3), (32, 8))
     assert at["within"] == (21, 6.5)
-    # A quarter and three quarters of the way around a die of 60 × 40.
+    # A quarter and three quarters of the perimeter of a die of 60 × 40.
     assert (at["nowhere"], at["lost"]) == ((10, 40), (50, 0))
     assert placement.fixed[[*points, node["within"]]].all() and placement.placed[points].all()
     assert design.pads.tolist() == [node["within"]]
@@ -129,7 +129,7 @@ def read(tmp_path: Path, lef: str, text: str) -> FlatDesign:
 
 
 def test_rows_that_go_up_are_as_wide_as_their_turned_site(tmp_path: Path) -> None:
-    # Ten sites of 0.5 × 2, turned: 2 wide, one every 0.5.
+    # Ten sites of 0.5 × 2, rotated: 2 wide, one every 0.5.
     text = DEF.replace(
         "ROW r1 core 2000 6000 FS DO 90 BY 1 STEP 500 0", "ROW r1 core 2000 6000 W DO 1 BY 10 STEP 0 500"
     )
@@ -148,35 +148,35 @@ def test_notices_of_what_is_likely_meant_otherwise(tmp_path: Path) -> None:
         "2 standard cells are higher than 4 rows (masters: 1, first 'RAM' of 10 × 6 µm): set CLASS "
         "BLOCK in the LEF of those that are macros"
     ) in notices
-    # Both memories reach above the rows, which end at 8 µm; one of them is fixed.
-    assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay in place" in quiet
+    # Both memories extend above the rows, which end at 8 µm; one of them is fixed.
+    assert "1 fixed macros extend beyond the core, the first being 'mem[0]/ram': they stay in place" in quiet
 
 
-def test_pins_of_macros_without_shapes_are_said(tmp_path: Path) -> None:
-    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are assumed to be in the middle"
-    assert said not in read(tmp_path, LEF, DEF).notices
+def test_pins_of_macros_without_shapes_are_reported(tmp_path: Path) -> None:
+    message = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are assumed to be at the macro's centre"
+    assert message not in read(tmp_path, LEF, DEF).notices
     bare = LEF.replace("    PORT\n      LAYER M2 ;\n        POLYGON 8 3 9 3 9 4 8 4 ;\n    END\n", "")
-    assert said in read(tmp_path, bare, DEF).notices
+    assert message in read(tmp_path, bare, DEF).notices
 
 
-def test_ports_beyond_the_die_are_said(tmp_path: Path) -> None:
-    # The die is 60 × 40 µm: 0.6 µm beyond an edge are let pass.
+def test_ports_beyond_the_die_are_reported(tmp_path: Path) -> None:
+    # The die is 60 × 40 µm; up to 0.6 µm beyond an edge is tolerated.
     for y, beyond in ((-500, False), (-700, True)):
         text = DEF.replace("PLACED ( 100 200 ) N", f"PLACED ( 100 {y} ) N")
-        said = "1 ports lie beyond the die, the first being 'out': they keep their positions"
-        assert (said in read(tmp_path, LEF, text).notices) == beyond
+        message = "1 ports are outside the die, the first being 'out': they keep their positions"
+        assert (message in read(tmp_path, LEF, text).notices) == beyond
 
 
-def test_fixed_macros_that_overlap_are_said(tmp_path: Path) -> None:
-    # 10 × 6 µm at (5, 8), and 6 × 10 µm (turned) at (14, 13), then beside at (15, 13).
+def test_fixed_macros_that_overlap_are_reported(tmp_path: Path) -> None:
+    # 10 × 6 µm at (5, 8), and 6 × 10 µm (rotated) at (14, 13), then next to it at (15, 13).
     for x, overlap in ((14, True), (15, False)):
         text = DEF.replace("+ PLACED ( 20000 8000 ) E", f"+ FIXED ( {x}000 13000 ) E")
-        said = "1 pairs of fixed macros overlap, the first being 'mem[0]/ram' and 'mem[1]/ram': they stay in place"
-        assert (said in read(tmp_path, LEF, text).notices) == overlap
+        message = "1 pairs of fixed macros overlap, the first being 'mem[0]/ram' and 'mem[1]/ram': they stay in place"
+        assert (message in read(tmp_path, LEF, text).notices) == overlap
 
 
-def test_rows_that_leave_a_corner_free_are_said(tmp_path: Path) -> None:
-    # Rows of 50 and 20 µm, 2 µm high, which span 50 × 40 µm less 4: 140 of 1,700 µm², and no macro stands there.
+def test_rows_that_leave_a_corner_free_are_reported(tmp_path: Path) -> None:
+    # Rows of 50 and 20 µm, 2 µm high, which span 50 × 40 µm less 4: 140 of 1,700 µm², without macros.
     text = DEF.replace("r1 core 2000 6000 FS DO 90", "r1 core 2000 36000 FS DO 40")
     text = text.replace("+ SOURCE NETLIST + FIXED ( 5000 8000 ) FS\n", "").replace("+ PLACED ( 20000 8000 ) E", "")
     notices = read(tmp_path, LEF, text).notices
@@ -185,6 +185,6 @@ def test_rows_that_leave_a_corner_free_are_said(tmp_path: Path) -> None:
     assert not any(notice.startswith("rows, placed macros and blockages cover") for notice in full)
 
 
-def test_a_floorplan_without_nets_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_floorplan_without_nets_is_rejected_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match=r"has no nets; write it again"):
         read(tmp_path, LEF, DEF[: DEF.index("NETS 6 ;")] + "END DESIGN")

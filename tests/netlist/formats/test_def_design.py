@@ -39,7 +39,7 @@ def test_nodes_by_hand(tmp_path: Path) -> None:
 def test_nets_by_hand(tmp_path: Path) -> None:
     design = read(tmp_path)
     netlist = design.netlist
-    # The net of one pin and the net of the ground are left out; drivers stand first.
+    # The net of one pin and the ground net are ignored; drivers come first.
     ends = [
         [netlist.names[node] for node in netlist.pin_node[netlist.net_pins[begin:end]]]
         for begin, end in zip(netlist.net_start[:-1], netlist.net_start[1:], strict=True)
@@ -47,7 +47,7 @@ def test_nets_by_hand(tmp_path: Path) -> None:
     assert ends == [["in", "u1"], ["clk", "mem[0]/ram", "mem[1]/ram"], ["u1", "out", "u2"], ["mem[0]/ram", "q"]]
     assert netlist.net_weight.tolist() == [1, 3, 1, 1]
     pins = netlist.net_pins
-    # From the middle of the box: D[0] of the memory at (0.5, 0.2) of 10 × 6, A of the inverter at (0.2, 1) of 1 × 2.
+    # From the centre of the box: D[0] of the memory at (0.5, 0.2) of 10 × 6, A of the inverter at (0.2, 1) of 1 × 2.
     assert (netlist.pin_dx[pins[3]], netlist.pin_dy[pins[3]]) == (pytest.approx(-4.5), pytest.approx(-2.8))
     assert (netlist.pin_dx[pins[1]], netlist.pin_dy[pins[1]]) == (pytest.approx(-0.3), pytest.approx(0.0))
     assert any("1 supply nets" in notice for notice in design.notices)
@@ -62,10 +62,10 @@ def test_positions_by_hand(tmp_path: Path) -> None:
     # FS keeps the sides, E swaps them: lower left (5, 8) of 10 × 6, (20, 8) of 6 × 10.
     assert (placement.x[:3].tolist(), placement.y[:3].tolist()) == ([10, 23, 2.5], [11, 13, 5])
     assert placement.orientation[:2].tolist() == [Orientation.FS, Orientation.E]
-    # The shape (-70 0) (70 140) turned E about (0, 475) has its middle at (70, 475).
+    # The centre of the shape (-70 0) (70 140), rotated to E about (0, 475), is (70, 475).
     assert (placement.x[5], placement.y[5]) == (0.07, 0.475)
     assert (placement.x[6], placement.y[6]) == (0.105, 0.205)
-    # Two ports have no place: a quarter and three quarters of the way around a die of 60 × 40.
+    # Two ports have no position: they are at a quarter and three quarters of the perimeter of a die of 60 × 40.
     assert [(placement.x[node], placement.y[node]) for node in (7, 8)] == [(10, 40), (50, 0)]
     assert any("2 of 4 ports have no position" in notice for notice in design.notices)
 
@@ -83,7 +83,7 @@ def test_floorplan_by_hand(tmp_path: Path) -> None:
     corner, soft, partial, layer = plan.blockages
     assert corner.rectangles.tolist() == [[50, 20, 60, 40]]
     assert (soft.is_soft, soft.rectangles.tolist()) == (True, [[0, 0, 1, 1]])
-    # The L of the polygon: below y = 1 two wide, above one.
+    # The L of the polygon: two wide below y = 1, one wide above.
     assert partial.density == 0.4
     assert partial.rectangles.tolist() == [[3, 3, 4, 4], [0, 0, 2, 1], [0, 1, 1, 2]]
     assert (layer.layer, layer.node) == ("M1", 2)
@@ -108,14 +108,14 @@ FAULTS = {
     "rows beyond the die": (
         LEF,
         DEF.replace("r0 core 2000", "r0 core 90000").replace("r1 core 2000", "r1 core 90000"),
-        "the rows span .* beyond the die of .* they must lie in it",
+        "the rows span .* beyond the die of .* they must be inside the die",
     ),
     "unknown site": (
         LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
         DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
         "a single row does not show its height",
     ),
-    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "rows above each other need a STEP"),
+    "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "repeated in y needs a y STEP"),
     "slanted die": (
         LEF,
         DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
@@ -125,7 +125,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     lef, text, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read(tmp_path, lef=lef, text=text)
@@ -146,7 +146,7 @@ def test_a_blockage_of_a_missing_component_belongs_to_none(tmp_path: Path) -> No
     (own,) = [at for at, (node, other) in enumerate(zip(*nodes, strict=True)) if node != other]
     assert nodes[0][own] >= 0 and nodes[1][own] == -1
     assert any(
-        re.search(r"chip\.def:\d+: 1 blockages of components that do not exist: .*u9", one) for one in without.notices
+        re.search(r"chip\.def:\d+: 1 blockages of components that do not exist .*u9", one) for one in without.notices
     )
 
 
@@ -169,7 +169,7 @@ def test_a_design_without_rows_has_the_die_for_its_core(tmp_path: Path) -> None:
 def test_a_core_ends_with_the_die(tmp_path: Path) -> None:
     design = read(tmp_path, text=DEF.replace("r0 core 2000", "r0 core 20000"))
     assert design.floorplan.core == Rectangle(2, 4, 60, 8)
-    assert any(notice.endswith("the core ends with the die") for notice in design.notices)
+    assert any(notice.endswith("the core is clipped to the die") for notice in design.notices)
 
 
 def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_supplies_are_known_by_their_pins(tmp_path: Path) -> None:
     assert any("2 supply nets" in notice for notice in design.notices)
 
 
-def test_a_master_without_a_size_is_refused_where_it_is_used(tmp_path: Path) -> None:
+def test_a_master_without_a_size_is_rejected_if_it_is_used(tmp_path: Path) -> None:
     unused = LEF.replace("END LIBRARY", "MACRO BUMP CLASS BLOCK ;\nEND BUMP\nEND LIBRARY")
     assert "BUMP" not in read(tmp_path, lef=unused).master_names
     cover = unused.replace("BLOCK ;\nEND BUMP", "COVER ;\nEND BUMP")
@@ -191,7 +191,7 @@ def test_a_master_without_a_size_is_refused_where_it_is_used(tmp_path: Path) -> 
 
 def test_ports_are_spread_evenly() -> None:
     points = spread_on_edges(Rectangle(1, 2, 5, 4), 6)
-    # A perimeter of 12: every 2 µm from 1 µm up the left edge.
+    # A perimeter of 12: a point every 2 µm, from 1 µm up the left edge.
     np.testing.assert_allclose(points, [[1, 3], [2, 4], [4, 4], [5, 3], [4, 2], [2, 2]])
 
 
@@ -201,7 +201,7 @@ def test_real_files_have_their_counts(real: Callable[[str], Path]) -> None:
     netlist = design.netlist
     assert (len(netlist.hard), len(netlist.hard) + len(design.cells), len(netlist.ports)) == (4, 12161, 135)
     assert netlist.num_nets == 9585 - 157
-    # Every component lies in the die; rows of 0.27 µm as the site says.
+    # Every component is inside the die; rows have the site's height of 0.27 µm.
     placed = design.placement.placed
     assert design.floorplan.rows.row_height == 0.27
     assert (design.placement.x[placed] >= 0).all()

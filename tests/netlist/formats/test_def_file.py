@@ -66,7 +66,7 @@ def test_pins_by_hand(tmp_path: Path) -> None:
     assert [DIRECTIONS[code] for code in pins.direction] == ["INPUT", "OUTPUT", "INPUT", "OUTPUT", "INOUT"]
     assert [USES[code] for code in pins.use] == ["SIGNAL", "", "CLOCK", "", "POWER"]
     assert pins.special.tolist() == [0, 0, 0, 0, 1]
-    # Of two ports the first one counts.
+    # Of two ports, the first one is used.
     assert (pins.x[:2].tolist(), pins.y[:2].tolist()) == ([0, 100], [475, 200])
     assert pins.box[:2].tolist() == [[-70, 0, 70, 140], [0, 0, 10, 10]]
     assert pins.orientation[0] == Orientation.E
@@ -132,10 +132,16 @@ def test_a_mark_at_the_beginning_is_passed(tmp_path: Path) -> None:
 
 FAULTS = {
     "no END DESIGN": (DEF.replace("END DESIGN", ""), r":\d+: the file ends without 'END DESIGN'"),
-    "cut in nets": (DEF[: DEF.index("- q ( mem")], r"the file ends where 'END NETS' must follow"),
-    "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "seems to be cut"),
-    "cut in special nets": (DEF[: DEF.index("END SPECIALNETS")], "the file ends where 'END SPECIALNETS' must follow"),
-    "cut in a skipped section": (DEF[: DEF.index("DESIGN note")], r":6: PROPERTYDEFINITIONS .* has no 'END"),
+    "cut in nets": (DEF[: DEF.index("- q ( mem")], r"expected 'END NETS', found the end of the file"),
+    "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "appears to be truncated"),
+    "cut in special nets": (
+        DEF[: DEF.index("END SPECIALNETS")],
+        "expected 'END SPECIALNETS', found the end of the file",
+    ),
+    "cut in a skipped section": (
+        DEF[: DEF.index("DESIGN note")],
+        r":6: the PROPERTYDEFINITIONS section .* has no 'END",
+    ),
     "huge count": (DEF.replace("NETS 6 ;", "NETS 99999999999999 ;"), "out of range"),
     "same component": (DEF.replace("- u2 INV", "- u1 INV"), r":23: 1 duplicate component names: u1"),
     "unknown component": (
@@ -149,60 +155,60 @@ FAULTS = {
     "no number": (DEF.replace("( 5000 8000 )", "( 5000 y )"), r":19: expected y, a number, found 'y'"),
     "out of range": (DEF.replace("( 5000 8000 )", "( 5000 8000000000 )"), "8000000000 is out of range"),
     "infinite": (DEF.replace("( 5000 8000 )", "( inf 8000 )"), "expected x, a number, found 'inf'"),
-    "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "a halo must be 0 or wider"),
+    "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "the widths of a halo must be at least 0"),
     "two statements in one": (DEF.replace("- u2 INV + UNPLACED ;", "- u2 INV + UNPLACED"), "has no ';'"),
-    "no DEF": ("hello world ;", r":1: 'hello' begins no statement of a DEF file"),
+    "no DEF": ("hello world ;", r":1: 'hello' is not a DEF statement"),
     "section of no DEF": (DEF.replace("- u1 INV", "u1 INV"), "expected '-' or 'END COMPONENTS'"),
     "empty": ("", "the file ends without"),
     "open string": ('VERSION "5.8 ;', "no closing quote"),
     "partial": (DEF.replace("PARTIAL 40", "PARTIAL 140"), "PARTIAL must be from 0 to 100"),
-    "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "too few or too many points"),
+    "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "a RECT must have 2 points"),
 }
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected_with_line_and_reason(tmp_path: Path, name: str) -> None:
     text, reason = FAULTS[name]
-    with pytest.raises(DesignError, match=reason) as refused:
+    with pytest.raises(DesignError, match=reason) as rejection:
         read(tmp_path, text)
-    assert str(refused.value).startswith(str(tmp_path / "chip.def"))
+    assert str(rejection.value).startswith(str(tmp_path / "chip.def"))
 
 
 def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
     nets = "".join(f"- n{number} ( x{number} A ) ;\n" for number in range(25))
     text = DEF.replace("NETS 6 ;", "NETS 31 ;").replace("END NETS", nets + "END NETS")
-    with pytest.raises(DesignError, match=r"25 connections.*component x0 in net n0.* and 15 more") as refused:
+    with pytest.raises(DesignError, match=r"25 connections.*component x0 in net n0.* and 15 more") as rejection:
         read(tmp_path, text)
-    assert "x9 in net n9" in str(refused.value)
-    assert "x10" not in str(refused.value)
+    assert "x9 in net n9" in str(rejection.value)
+    assert "x10" not in str(rejection.value)
 
 
 HARMLESS = {
-    "escapes": (DEF.replace("( u2 Y )", "( u\\2 Y )"), r"1 names that are declared with other escapes.*: u.2"),
+    "escapes": (DEF.replace("( u2 Y )", "( u\\2 Y )"), r"1 names that are declared with different escapes.*: u.2"),
     "net twice": (
         DEF.replace("- q ( mem", "- o ( mem"),
-        ":53: 1 nets with the name of another one: each is a net of its own: o",
+        ":53: 1 duplicate net names: all of these nets are kept: o",
     ),
-    "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first one counts: clk"),
+    "pin twice": (DEF.replace("- q + NET", "- clk + NET"), ":33: 1 duplicate pin names: the first pin is used: clk"),
     "too few": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), "are read: COMPONENTS with 5, declared 6"),
-    "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections with another number of entries than declared"),
+    "too many": (DEF.replace("NETS 6", "NETS 2"), ":48: 1 sections whose number of entries differs"),
     "no shape": (DEF.replace("SOFT RECT ( 0 0 ) ( 1000 1000 )", "SOFT"), ":37: 1 blockages without a shape"),
-    "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports that NETS names and PINS does not: .* r"),
+    "no such pin": (DEF.replace("( PIN q )", "( PIN r )"), "1 ports in NETS that PINS does not declare .* r"),
     "wildcard": (DEF.replace("POWER + ROUTED", "SIGNAL + ROUTED"), r"components \(\*\).*: VDD in net VDD"),
-    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "1 TRACKS without a count or step above 0.*: X"),
+    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "1 TRACKS whose count or step is not above 0 .*: X"),
     "no layer": (DEF.replace("NETS 6", "TRACKS X 5 DO 9 STEP 2 ;\nNETS 6"), "1 TRACKS without a LAYER.*: X"),
-    "statement": (DEF.replace("NETS 6", "IOFOO a b ;\nNETS 6"), ":48: 1 statements that say nothing .*: IOFOO"),
+    "statement": (DEF.replace("NETS 6", "IOFOO a b ;\nNETS 6"), ":48: 1 statements that are unknown .*: IOFOO"),
     "section": (
         DEF.replace("NETS 6", "SCANCHAINS 1 ;\n- a + START u1 A ;\nEND SCANCHAINS\nFOO 1 ;\n- a b ;\nEND FOO\nNETS 6"),
-        r":48: 2 statements that say nothing .*: SCANCHAINS, FOO \(line 51\)",
+        r":48: 2 statements that are unknown .*: SCANCHAINS, FOO \(line 51\)",
     ),
     "no space": (re.sub(" ;$", ";", DEF, flags=re.MULTILINE), r"^\S+: \d+ missing spaces before ';'"),
-    "more": (DEF + "VERSION 5.8 ;", r":58: 1 words behind END DESIGN: they are left out: VERSION"),
+    "more": (DEF + "VERSION 5.8 ;", r":58: 1 words after END DESIGN are ignored: VERSION"),
 }
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_is_passed_over_is_a_notice(tmp_path: Path, name: str) -> None:
+def test_ignored_content_is_a_notice(tmp_path: Path, name: str) -> None:
     text, notice = HARMLESS[name]
     found = read(tmp_path, text).notices
     assert found and re.search(notice, found[0]), found
@@ -223,7 +229,7 @@ def test_pins_join_the_nets_that_they_name(tmp_path: Path) -> None:
     nets = joined(read(tmp_path, alone))
     assert nets["q"] == ["mem[0]/ram Q", "q"]
     assert nets["in"] == ["in"]
-    # Supplies are no nets.
+    # Supplies are not nets.
     assert list(nets) == ["clk", "o", "q", "lone", "vss", "in"]
 
 
@@ -241,21 +247,21 @@ def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
     text = DEF.replace("SPECIALNETS 1", "SPECIALNETS 3").replace("END SPECIALNETS", special + "END SPECIALNETS")
     file = read(tmp_path, text)
     nets = joined(file)
-    # A net is what both sections say of it.
+    # A net has the pins of both sections.
     assert nets["q"] == ["u1 Y", "mem[0]/ram Q", "q"]
     assert nets["x"] == ["u2 Y", "out"]
     assert "VDD" not in nets and file.notices == ()
     assert USES[file.nets.use[file.nets.names.index("q")]] == "SIGNAL"
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "chip.def"
     path.write_bytes(DEF.encode().replace(b"- u2 INV", b"- u\xff\xfe INV"))
     with pytest.raises(DesignError, match=r"is not UTF-8|does not exist|do not exist"):
         read_def(path)
 
 
-def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
+def test_damaged_gzip_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "chip.def.gz"
     path.write_bytes(gzip.compress(DEF.encode())[:-40])
     with pytest.raises(DesignError, match="damaged gzip file"):
@@ -284,7 +290,7 @@ def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data
 
 @settings(max_examples=100, deadline=None)
 @given(cut=st.integers(0, len(DEF) - 12))
-def test_every_cut_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_every_truncation_is_rejected(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("def") / "chip.def"
     path.write_bytes(DEF[:cut].encode())
     with pytest.raises(DesignError, match=r"chip\.def:\d+: "):
@@ -296,7 +302,7 @@ def test_the_same_as_lefdef_reads(tmp_path: Path, real: Callable[[str], Path], n
     lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
     plain = tmp_path / "plain.def"
     plain.write_bytes(gzip.decompress(real(name).read_bytes()))
-    reader = lefdef.C_DefReader()  # owns what it reads
+    reader = lefdef.C_DefReader()  # keeps what it reads alive
     theirs = reader.read(str(plain))
     ours = read_def(real(name))
     components = [theirs.c_components[index] for index in range(theirs.c_num_components)]

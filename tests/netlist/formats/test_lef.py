@@ -36,7 +36,7 @@ def test_library_by_hand(tmp_path: Path) -> None:
     ram, inverter = library.masters["RAM"], library.masters["INV"]
     assert (ram.is_block, ram.width, ram.height, ram.symmetry) == (True, 10, 6, {"X", "Y", "R90"})
     assert (inverter.is_block, inverter.site, inverter.kind) == (False, "core", "CORE")
-    # Offsets count from the lower left corner of the box: ORIGIN moves them.
+    # Offsets are relative to the lower left corner of the box, which ORIGIN moves.
     assert [(pin.name, pin.direction, pin.use, pin.layer) for pin in ram.pins] == [
         ("D[0]", "INPUT", "SIGNAL", "M1"),
         ("Q", "OUTPUT", "SIGNAL", "M2"),
@@ -65,7 +65,7 @@ def test_layouts_that_mean_the_same(tmp_path: Path, change: Callable[[str], str]
     assert [master.pins for master in one.masters.values()] == [master.pins for master in other.masters.values()]
 
 
-def test_blocks_within_a_macro_are_passed_over(tmp_path: Path) -> None:
+def test_blocks_within_a_macro_are_skipped(tmp_path: Path) -> None:
     """TIMING ends in END TIMING, DENSITY in END (LEF/DEF Language Reference, MACRO)."""
     blocks = (
         "  DENSITY\n    LAYER M1 ;\n      RECT 0 0 1 2 45.5 ;\n  END\n"
@@ -96,7 +96,7 @@ def test_of_two_definitions_the_first_holds(tmp_path: Path) -> None:
     assert (library.masters["RAM"].width, library.masters["RAM"].height) == (10, 6)
     notice = "macro 'RAM' is defined twice in the LEF files, 10 × 6 µm, then 11 × 6 µm: the first definition is used"
     assert library.notices == (notice,)
-    # The same within one file.
+    # The same in one file.
     twice = LEF.replace("END LIBRARY\n", LEF[LEF.index("MACRO RAM") :].replace("SIZE 10 BY 6", "SIZE 11 BY 6"))
     assert read_lefs([write(tmp_path, twice)])[0].notices == (notice,)
 
@@ -112,7 +112,7 @@ def test_two_blocks_of_a_pin_are_one_pin(tmp_path: Path) -> None:
     again = "  PIN Q\n    DIRECTION OUTPUT ;\n    PORT\n      LAYER M1 ;\n        RECT 1 1 2 2 ;\n    END\n  END Q\n"
     library = read_lefs([write(tmp_path, LEF.replace("  PIN VDD", f"{again}  PIN VDD"))])[0]
     q = library.masters["RAM"].pins[1]
-    # Around (8, 3) to (9, 4) and (1, 1) to (2, 2), from the origin at (1, 2).
+    # The bounding box of (8, 3) to (9, 4) and (1, 1) to (2, 2), relative to the origin at (1, 2).
     assert (q.name, q.x, q.y, q.layer) == ("Q", 6, 4.5, "M2")
     assert [pin.name for pin in library.masters["RAM"].pins] == ["D[0]", "Q", "VDD"]
     assert len(library.masters["RAM"].pin_shapes["M1"]) == 3
@@ -146,7 +146,7 @@ def test_comments_may_be_latin_1_and_files_begin_with_a_mark(tmp_path: Path) -> 
     assert list(read_lefs([path])[0].masters) == ["RAM", "INV"]
 
 
-def test_layers_that_no_signal_is_routed_on_are_left_out(tmp_path: Path) -> None:
+def test_layers_that_no_signal_is_routed_on_are_omitted(tmp_path: Path) -> None:
     block = "LAYER {0}\n  TYPE ROUTING ;\n  DIRECTION VERTICAL ;\n  PITCH 0.1 ;\n  PROPERTY {1} ;\nEND {0}\n"
     more = block.format("BM1", 'LEF58_BACKSIDE "BACKSIDE ;"') + block.format("P", 'A 1 LEF58_TYPE "TYPE POLYROUTING ;"')
     more += "LAYER AP\n  TYPE ROUTING ;\n  PITCH 5 ;\nEND AP\n"
@@ -170,7 +170,7 @@ def test_paths_are_as_wide_as_their_layer_in_another_file(tmp_path: Path) -> Non
 
 FAULTS = {
     "cut in a macro": (LEF[: LEF.index("END INV")], "END INV"),
-    "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "seems to be cut"),
+    "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "appears to be truncated"),
     "negative size": (LEF.replace("SIZE 1 BY 2", "SIZE -1 BY 2"), r"cells.lef:71: the size of macro 'INV' is -1 × 2"),
     "no number": (
         LEF.replace("SIZE 1 BY 2", "SIZE 1 BY two"),
@@ -181,7 +181,7 @@ FAULTS = {
     "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
     "no direction": (LEF.replace("DIRECTION VERTICAL", "DIRECTION UP"), "layer 'M2': its direction is 'UP'"),
     "no LEF": ("once upon a time ;", r":1: 'ONCE' is not a LEF statement"),
-    "empty": ("", "holds no layer"),
+    "empty": ("", "contains no layer"),
     "open string": ('VERSION "5.8 ;', ":1: the string that begins here has no closing quote"),
     "too many copies": (LEF.replace("DO 2 BY 1", "DO 20000 BY 20000"), "must be 1 to 1,000,000"),
     "odd coordinates": (LEF.replace("RECT 0.1 0.9 0.3 1.1", "RECT 0.1 0.9 0.3"), "RECT with 3 coordinates"),
@@ -189,19 +189,19 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected_with_line_and_reason(tmp_path: Path, name: str) -> None:
     text, reason = FAULTS[name]
-    with pytest.raises(DesignError, match=reason) as refused:
+    with pytest.raises(DesignError, match=reason) as rejection:
         read_lefs([write(tmp_path, text)])
-    assert "cells.lef:" in str(refused.value)
+    assert "cells.lef:" in str(rejection.value)
 
 
-def test_unknown_statements_and_blocks_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_unknown_statements_and_blocks_are_skipped_and_counted(tmp_path: Path) -> None:
     text = LEF.replace("END LIBRARY", "FOO 1 ;\nFOO 2 ;\nBAR name\n  BAZ 3 ;\nEND name\nEND LIBRARY")
     plain, odd = (read_lefs([write(tmp_path, one)])[0] for one in (LEF, text))
     assert odd.masters.keys() == plain.masters.keys() and odd.sites == plain.sites
     added = [notice for notice in odd.notices if notice not in plain.notices]
-    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are skipped: FOO (2), BAR")
+    assert len(added) == 1 and added[0].endswith("cells.lef: 3 unknown statements are ignored: FOO (2), BAR")
     with pytest.raises(DesignError, match="END name matches no earlier statement"):
         read_lefs([write(tmp_path, LEF.replace("END LIBRARY", "END name\nEND LIBRARY"))])
 
@@ -238,7 +238,7 @@ def test_the_same_macros_as_lefdef_reads(tmp_path: Path, real: Callable[[str], P
     lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
     path = real(name)
     plain = write(tmp_path, gzip.decompress(path.read_bytes()).decode())
-    reader = lefdef.C_LefReader()  # owns what it reads
+    reader = lefdef.C_LefReader()  # keeps what it reads alive
     theirs = reader.read(str(plain))
     ours, _ = read_lefs([path])
     macros = [theirs.c_macros[index] for index in range(theirs.c_num_macros)]

@@ -54,7 +54,7 @@ def test_a_library_by_hand(tmp_path: Path) -> None:
     assert len(arcs_of(library, "RAM")) == 4
     assert library.rise_capacitance[:2].tolist() == [2, 0]
     constant, per_slew, per_load = DELAY["INV"]
-    found = library.look_up(int(library.arc_tables[0]), 30.0, 70.0)  # beyond the table, where it goes on
+    found = library.look_up(int(library.arc_tables[0]), 30.0, 70.0)  # beyond the table, where it is extrapolated
     assert found == pytest.approx(constant + 30 * per_slew + 70 * per_load)
     check = [kind == SETUP_RISING for kind in library.arc_kind].index(True)
     assert library.look_up(int(library.arc_tables[4 * check]), 9.0, 9.0) == SETUP
@@ -96,7 +96,7 @@ def test_axes_in_the_other_order(tmp_path: Path) -> None:
     begin = int(library.offset[table])
     assert library.numbers[begin : begin + 4].tolist() == [0, 50, 0, 100]  # slews, then loads
     constant, per_slew, per_load = DELAY["INV"]
-    # The table's second value was that of the second load; now it is that of the second slew.
+    # The table's second value belonged to the second load; now it belongs to the second slew.
     assert library.look_up(table, 50.0, 0.0) == pytest.approx(constant + 50 * per_load)
     assert library.look_up(table, 0.0, 100.0) == pytest.approx(constant + 100 * per_slew)
 
@@ -113,7 +113,7 @@ def test_the_first_of_two_definitions_counts(tmp_path: Path) -> None:
     assert files.library.cells == ("INV", "BUF", "DFF", "RAM", "ROM")
     assert files.library.rise_capacitance[0] == 2
     assert "3 cells that several Liberty files define" in files.notices[0]
-    # Tables and pins of the last cell, from behind those that were left out.
+    # Tables and pins of the last cell, which follows the ignored ones.
     assert len(arcs_of(files.library, "ROM")) == 4 and "Q[1]" in files.library.pin_index(4)
     table = int(files.library.arc_tables[-4:][0])
     assert table < len(files.library.rows)
@@ -122,20 +122,24 @@ def test_the_first_of_two_definitions_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('time_unit : "1ps"', 'time_unit : "1parsec"', r":3: time_unit '1parsec': expected one as 1ns"),
+        ('time_unit : "1ps"', 'time_unit : "1parsec"', r":3: time_unit '1parsec' must be a number and a unit"),
         ("(1, ff)", "(1, mf)", ":2: capacitive_load_unit must be a number and pf or ff"),
         ("table_lookup", "polynomial", ":3: delay_model 'polynomial': only table_lookup"),
         ('values ("5', 'values ("five', r": expected a number in a table, found 'five"),
-        ('values ("5, 30"', 'values ("5, 30, 7"', r": the table has 5 values for 2 × 2 indices"),
-        ('index_1 ("0, 100")', 'index_1 ("100, 0")', ": index_1 of the table must rise"),
-        ("cell_rise (grid)", "cell_rise (net)", ": table 'net' has no lu_table_template of its name"),
-        ("bus_type : two", "bus_type : three", r": bus 'D' has no bus_type that the library defines"),
+        ('values ("5, 30"', 'values ("5, 30, 7"', r": the table has 5 values instead of 2 × 2"),
+        ('index_1 ("0, 100")', 'index_1 ("100, 0")', ": index_1 of the table must increase"),
+        ("cell_rise (grid)", "cell_rise (net)", ": the library does not define lu_table_template 'net'"),
+        ("bus_type : two", "bus_type : three", r": the library does not define the bus_type of bus 'D'"),
         ("capacitance : 2;", "capacitance : -2;", ": pin 'A' has a negative capacitance"),
         ("capacitance : 2;", "capacitance : two;", ": capacitance: expected a number, found 'two'"),
-        ("cell (INV) {", "cell (INV) { }", r":\d+: expected '|does not end|has no cell"),
+        ("cell (INV) {", "cell (INV) { }", r":\d+: expected '|is not closed|contains no cell"),
         ("library (hand)", "module (hand)", ":2: expected 'library', found 'module'"),
-        ("pct_rise : 100;", "pct_rise : 0;", ":2: the slew's thresholds must rise"),
-        ("variable_1 : input_net", "variable_1 : phase_of", "variable 'phase_of_transition' of a table is not read"),
+        ("pct_rise : 100;", "pct_rise : 0;", ":2: the slew thresholds must increase"),
+        (
+            "variable_1 : input_net",
+            "variable_1 : phase_of",
+            "the table variable 'phase_of_transition' is not supported",
+        ),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -148,11 +152,11 @@ def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, message: 
 
         assert re.search(r"cells0\.lib:\d+: ", str(error)) and re.search(message, str(error)), str(error)
     else:
-        assert "{ }" in new  # the rest of the cell is then no statement of a library's, which are passed over
+        assert "{ }" in new  # the rest is then outside the cell, and is ignored
 
 
-def test_a_cut_file_is_rejected_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match=r"cells0\.lib:\d+: .*(does not end|seems to be cut)"):
+def test_a_truncated_file_is_rejected_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(DesignError, match=r"cells0\.lib:\d+: .*(is not closed|appears to be truncated)"):
         read(tmp_path, LIBERTY[: LIBERTY.index("bus (D)")])
 
 

@@ -103,14 +103,14 @@ def test_standard_cells_need_no_line(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    # reason: (what to replace, by what, line blamed, words of the message)
+    # reason: (text to replace, replacement, reported line, words of the message)
     "unknown index": ("3 4 4 N 0", "9 4 4 N 0", 12, "node index '9' is not a port, macro or standard cell"),
     "index of a pin": ("3 4 4 N 0", "2 4 4 N 0", 12, "node index '2' is not a port"),
     "negative index": ("3 4 4 N 0", "-3 4 4 N 0", 12, "node index '-3'"),
     "index with a fraction": ("3 4 4 N 0", "3.0 4 4 N 0", 12, "node index '3.0'"),
     "huge index": ("3 4 4 N 0", 50 * "3" + " 4 4 N 0", 12, "is not a port"),
     "missing index": ("1 10.1 8.25 S 0\n", "", 11, "without lines for 1 nodes, the first being index 1 ('ram')"),
-    "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was placed on line 11 already"),
+    "duplicate index": ("3 4 4 N 0", "1 4 4 N 0", 12, "node index 1 ('ram') was already placed on line 11"),
     "unknown orientation": ("8.25 S 0", "8.25 R90 0", 11, "orientation of node 1 is 'R90'; must be one of N, FN"),
     "NaN": ("10.1", "nan", 11, "x of node 1 is 'nan'; must be a finite number"),
     "infinite": ("8.25", "-inf", 11, "y of node 1 is '-inf'"),
@@ -142,7 +142,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", list(REFUSED))
-def test_refusal_names_file_line_and_reason(reason: str, netlist: Netlist, tmp_path: Path) -> None:
+def test_rejection_names_file_line_and_reason(reason: str, netlist: Netlist, tmp_path: Path) -> None:
     old, new, line, words = REFUSED[reason]
     assert old in PLACEMENT
     with pytest.raises(DesignError) as caught:
@@ -153,7 +153,7 @@ def test_refusal_names_file_line_and_reason(reason: str, netlist: Netlist, tmp_p
 
 
 @pytest.mark.parametrize("kept", range(0, len(PLACEMENT) - 5, 7))
-def test_cut_files_are_refused(kept: int, netlist: Netlist, tmp_path: Path) -> None:
+def test_truncated_files_are_rejected(kept: int, netlist: Netlist, tmp_path: Path) -> None:
     with pytest.raises(DesignError, match=r"in\.plc:\d+: "):
         read(netlist, tmp_path, PLACEMENT[:kept])
 
@@ -240,7 +240,7 @@ _TOKENS = [
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_fuzzed_files_are_read_or_refused(data: st.DataObject, netlist: Netlist, tmp_path: Path) -> None:
+def test_fuzzed_files_are_read_or_rejected(data: st.DataObject, netlist: Netlist, tmp_path: Path) -> None:
     text = PLACEMENT
     for _ in range(data.draw(st.integers(1, 4))):
         first = data.draw(st.integers(0, len(text)))
@@ -258,7 +258,7 @@ def test_fuzzed_files_are_read_or_refused(data: st.DataObject, netlist: Netlist,
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=80))
-def test_any_bytes_are_refused(content: bytes, netlist: Netlist, tmp_path: Path) -> None:
+def test_any_bytes_are_rejected(content: bytes, netlist: Netlist, tmp_path: Path) -> None:
     (tmp_path / "in.plc").write_bytes(content)
     with pytest.raises(DesignError, match=r"in\.plc"):
         read_placement(tmp_path / "in.plc", netlist)

@@ -127,7 +127,7 @@ def line_of(text: str, part: str) -> int:
 
 
 REFUSED = {
-    # reason: (what to replace, by what, part of the line blamed, words of the message)
+    # reason: (text to replace, replacement, part of the reported line, words of the message)
     "unknown sink": ('input: "clk"', 'input: "nothing"', 'node {\n  name: "Grp_1/out"', "Grp_1/out drives nothing"),
     "unknown sink, full grammar": ('input: "clk"', "input: 'nothing'", "input: 'nothing'", "which does not exist"),
     "pin of a missing macro": ('placeholder: "Grp_1"', 'placeholder: "Grp_2"', None, "not exist: Grp_1/out on Grp_2"),
@@ -160,13 +160,13 @@ REFUSED = {
     "word for a number": ("f: 6.0", "f: six", "f: six", "parse float: six"),
     "no quotes": ('name: "ram"\n', "name: ram\n", "name: ram\n", "Expected string"),
     "open string": ('name: "ram"\n', 'name: "ram\n', 'name: "ram\n', "missing ending quote"),
-    "bytes that are no text": ('name: "ram"\n', 'name: "\\302"\n', None, "utf-8"),
+    "bytes that are not text": ('name: "ram"\n', 'name: "\\302"\n', None, "utf-8"),
     "stray brace": ('name: "ram"\n', 'name: "ram" {\n', 'name: "ram" {', "Expected identifier"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("reason", list(REFUSED))
-def test_refusal_names_file_line_and_reason(reason: str, tmp_path: Path) -> None:
+def test_rejection_names_file_line_and_reason(reason: str, tmp_path: Path) -> None:
     old, new, blamed, words = REFUSED[reason]
     assert old in NETLIST
     text = NETLIST.replace(old, new, 1)
@@ -182,22 +182,22 @@ def test_refusal_names_file_line_and_reason(reason: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kept", [20, 200, 640, len(NETLIST) - 2])
-def test_cut_text_is_refused(kept: int, tmp_path: Path) -> None:
-    with pytest.raises(DesignError, match=r"netlist\.pb\.txt:\d+: .*seems to be cut"):
+def test_truncated_text_is_rejected(kept: int, tmp_path: Path) -> None:
+    with pytest.raises(DesignError, match=r"netlist\.pb\.txt:\d+: .*appears to be truncated"):
         read(tmp_path, NETLIST[:kept])
 
 
-def test_cut_between_nodes_is_refused_for_its_sinks(tmp_path: Path) -> None:
+def test_text_truncated_between_nodes_is_rejected_for_its_sinks(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="do not exist: clk drives ram/clk"):
         read(tmp_path, NETLIST[: NETLIST.index('node {\n  name: "ram/clk"')])
 
 
-def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
     packed = gzip.compress(NETLIST.encode())
     for content, words in (
         (packed[:-30], "damaged gzip"),
         (packed[:20] + b"xx" + packed[22:], "damaged gzip"),
-        (b"", "holds no nodes"),
+        (b"", "contains no nodes"),
         (b'node {\n  name: "\xff"\n}', r"netlist\.pb\.txt:2: byte 0xff is not UTF-8"),
         (b"node { " * 3000, "nested|cut"),
         (b'node { name: "x" attr { value ' + b"{ list " * 3000, "nested too deep"),
@@ -242,7 +242,7 @@ FUZZ = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCh
 
 @FUZZ
 @given(text=mutated(NETLIST))
-def test_fuzzed_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
+def test_fuzzed_text_is_read_or_rejected(text: str, tmp_path: Path) -> None:
     path = tmp_path / "netlist.pb.txt"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
@@ -255,7 +255,7 @@ def test_fuzzed_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
 
 @FUZZ
 @given(data=st.data())
-def test_fuzzed_bytes_are_read_or_refused(data: st.DataObject, tmp_path: Path) -> None:
+def test_fuzzed_bytes_are_read_or_rejected(data: st.DataObject, tmp_path: Path) -> None:
     content = bytearray(gzip.compress(NETLIST.encode(), mtime=0) if data.draw(st.booleans()) else NETLIST.encode())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -267,7 +267,7 @@ def test_fuzzed_bytes_are_read_or_refused(data: st.DataObject, tmp_path: Path) -
         assert str(error).startswith(str(path))
 
 
-def test_writer_refuses_what_the_format_cannot_hold(tmp_path: Path) -> None:
+def test_writer_rejects_what_the_format_cannot_hold(tmp_path: Path) -> None:
     builder = NetlistBuilder()
     ports = [builder.port("a"), builder.port("b")]
     builder.net(1.0, ports[0], [ports[1]])

@@ -103,7 +103,7 @@ def test_floorplan_of_a_def_file(tmp_path: Path) -> None:
     design, _ = read_protobuf_def(*write(tmp_path))
     netlist, placement = design.netlist, design.placement
     assert netlist.names == ("in", "m[0]", "u1", "u2", "out")
-    # Macros and ports stand as the DEF file has them, cells as the protobuf has them.
+    # Macros and ports have the DEF file's positions, cells the protobuf's.
     assert placement.x.tolist() == [0, 6, 20, 22, 40]
     assert placement.y.tolist() == [7, 6, 11, 13, 9]
     assert placement.orientation[1] == Orientation.N
@@ -140,20 +140,20 @@ FAULTS = {
     "zero size": (FLAT.replace("f: 8.0", "f: 0.0"), DEF, r"1 macros whose width is not above 0: m\[0\]"),
     "no size": (FLAT.replace('key: "height"', 'key: "depth"'), DEF, "3 nodes without a height: m"),
     "no type": (FLAT.replace('"stdcell"', '"cell"', 1), DEF, r"must be one of macro, macro_pin"),
-    "cut": (FLAT[: FLAT.rindex("}")], DEF, "seems to be cut"),
+    "cut": (FLAT[: FLAT.rindex("}")], DEF, "appears to be truncated"),
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
     "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that are not in the protobuf: m\[1\]"),
     "no such port": (
         FLAT,
         DEF.replace("- out + NET", "- oud + NET"),
-        "1 ports of the protobuf that the DEF file does not have: out",
+        "1 ports of the protobuf that are not in the DEF file: out",
     ),
 }
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+def test_faults_are_rejected(tmp_path: Path, name: str) -> None:
     text, floorplan, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_protobuf_def(*write(tmp_path, text, floorplan))
@@ -172,7 +172,7 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert design.placement.placed[design.cells].all()
     assert any(notice.endswith("the file has none of the 1 macros: they are unplaced") for notice in design.notices)
     assert any("are not in the protobuf are ignored: TAP_0" in notice for notice in design.notices) == bool(components)
-    # The export adds them, as the file would write them.
+    # The export adds them in the file's notation.
     placement = dataclasses.replace(design.placement, x=np.full(5, 8.0), y=np.full(5, 9.0), placed=np.ones(5, bool))
     locations = macro_locations(design, design.netlist, placement)
     (tmp_path / "out.def").write_bytes(def_bytes(read_def(tmp_path / "plan.def"), locations))

@@ -118,7 +118,7 @@ def test_generated_clocks(tmp_path: Path, options: str, master: str, expected: t
     assert found.clocks[1] == Clock("g", *expected, sources, uncertainty=1, is_generated=True) and not found.notices
 
 
-def test_generated_clocks_that_are_left_out(tmp_path: Path) -> None:
+def test_generated_clocks_that_are_ignored(tmp_path: Path) -> None:
     text = (
         CLOCK
         + """create_clock -name d -period 3 [get_ports in]

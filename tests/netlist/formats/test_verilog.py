@@ -131,14 +131,14 @@ def test_ports_by_order_and_several_files(tmp_path: Path) -> None:
 def test_a_top_is_chosen_by_its_name(tmp_path: Path) -> None:
     text = "module a (); INV u (); endmodule\nmodule b (); INV v (); endmodule"
     assert read(tmp_path, text, top="b").names == ["v"]
-    with pytest.raises(DesignError, match=r"chip0\.v:2: modules 'a' and 'b' are instantiated by none"):
+    with pytest.raises(DesignError, match=r"chip0\.v:2: both 'a' and 'b' are top modules"):
         read(tmp_path, text)
 
 
 def test_black_boxes_are_named(tmp_path: Path) -> None:
     netlist = read(tmp_path, "module box (input i); endmodule\nmodule chip (input x); box b (.i(x)); endmodule")
     assert netlist.names == []
-    assert "2: 1 instances of modules without content" in netlist.notices[0]
+    assert "2: 1 instances of empty modules" in netlist.notices[0]
     assert "b (box)" in netlist.notices[0]
 
 
@@ -149,21 +149,24 @@ def test_black_boxes_are_named(tmp_path: Path) -> None:
         ("module chip (input x);\n INV u (.A(x));\n", ":1: module 'chip' has no endmodule"),
         (
             "module chip (input x);\n NAND u (.A(x)), v ();\nendmodule",
-            ":2: 1 masters that neither a LEF file nor a mod",
+            ":2: 1 masters that are defined neither by a LEF ",
         ),
         ("module chip (input x);\n INV u (.B(x));\nendmodule", r":2: 1 connections to pins .*: B of u \(INV\)"),
         ("module chip (input x);\n INV u (.A(x)), u ();\nendmodule", ":2: 1 repeated component names: u"),
-        ("module chip (input [3:0] x);\n\n INV u (.A(x[4]));\nendmodule", r":3: 'x' has no bits \[4:4\]; declared are"),
-        ("module chip (input x);\n always @(x) y = 1;\nendmodule", ":2: 'always' begins no statement of a netlist"),
-        ("module chip (input x, output y);\n assign y = x & x;\nendmodule", ":2: the operator '&' is no part"),
-        ("module chip (input x);\n assign 1'b0 = x;\nendmodule", ":2: a constant is assigned to"),
-        ("module chip (input x);\n chip again (x);\nendmodule", ":1: the text has no module that no other"),
-        ("module chip (input x);\n/* cut", ":2: the comment or attribute that begins here does not end"),
-        ("module chip (input x);\n INV u (.A(2'b12));\nendmodule", ":2: .*digit that its base does not have"),
+        ("module chip (input [3:0] x);\n\n INV u (.A(x[4]));\nendmodule", r":3: 'x' has no bits \[4:4\]; its range is"),
+        (
+            "module chip (input x);\n always @(x) y = 1;\nendmodule",
+            ":2: 'always' is not a statement of a gate-level netlist",
+        ),
+        ("module chip (input x, output y);\n assign y = x & x;\nendmodule", ":2: the operator '&' is not supported"),
+        ("module chip (input x);\n assign 1'b0 = x;\nendmodule", ":2: a constant cannot be assigned to"),
+        ("module chip (input x);\n chip again (x);\nendmodule", ":1: there is no top module"),
+        ("module chip (input x);\n/* cut", ":2: the comment or attribute that begins here is not closed"),
+        ("module chip (input x);\n INV u (.A(2'b12));\nendmodule", ":2: .*digit that is invalid in its base"),
         ("module chip (x);\n INV u (.A(x));\nendmodule", ":1: port 'x' of module 'chip' has no direction"),
         ("module a ();\nendmodule\nmodule a ();\nendmodule", ":3: module 'a' is defined twice"),
         ("library (x) {}", ":1: expected 'module', found 'library'"),
-        ("module chip (input x); INV u (.A(" + "{" * 200 + "x", ":1: more than 100 braces"),
+        ("module chip (input x); INV u (.A(" + "{" * 200 + "x", ":1: braces are nested more than 100 deep"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -204,7 +207,7 @@ def test_on_a_floorplan_without_components(tmp_path: Path) -> None:
     assert netlist.names == ("p/u[0]", "p/u1", "last", "idle", "grounded", "mem[0]/ram", "in", "out", "q")
     assert netlist.kind.tolist() == [NodeKind.CELL] * 5 + [NodeKind.HARD] + [NodeKind.PORT] * 3
     assert not design.placement.placed[:6].any()
-    # The port that the floorplan places is located there: the middle of its shape.
+    # The port has the floorplan's position: the centre of its shape.
     assert (design.placement.x[6], design.placement.y[6]) == (pytest.approx(0.05), pytest.approx(5.05))
     assert netlist.num_nets == 5
     assert design.written_name(5) == r"mem\[0\]/ram"

@@ -34,7 +34,8 @@ def test_it_is_imported_and_read_back(tmp_path: Path) -> None:
     design = load(tmp_path)
     assert [len(design.netlist.hard), len(design.netlist.ports)] == [4, 8]
     assert legality(design) == (0, 0)
-    # NanGate45's tracks above metal1: 1/0.14 + 1/0.28 + 1/0.8 + 1/1.6 across, 1/0.19 + 2/0.28 + 1/0.8 + 1/1.6 up.
+    # NanGate45's tracks above metal1: horizontal 1/0.14 + 1/0.28 + 1/0.8 + 1/1.6, vertical 1/0.19 + 2/0.28 + 1/0.8 +
+    # 1/1.6.
     assert design.canvas.routes_horizontal == pytest.approx(12.589, abs=1e-3)
     assert design.canvas.routes_vertical == pytest.approx(14.281, abs=1e-3)
     read = read_flat(tmp_path / FLAT_NAME).netlist
@@ -67,7 +68,7 @@ def test_macros_of_a_bank_are_alike_and_talk_to_the_same_cells() -> None:
     assert ((ratios >= 0.5) & (ratios <= 2)).all()
     assert core.height / core.width == pytest.approx(1.5, rel=0.02)
     assert 3 * areas.sum() / (core.width * core.height) == pytest.approx(0.3, rel=0.05)
-    # Bank 1 talks to cells 400 to 499, and to no others.
+    # Bank 1 connects to cells 400 to 499, and to no others.
     owner = netlist.pin_node
     first_cell = int(np.flatnonzero(netlist.kind == NodeKind.CELL)[0])
     for net in np.split(netlist.net_pins, netlist.net_start[1:-1]):
@@ -78,7 +79,7 @@ def test_macros_of_a_bank_are_alike_and_talk_to_the_same_cells() -> None:
             assert 400 <= nodes[0] - first_cell < 500, macro
 
 
-def test_made_macros_stand_apart_on_the_core() -> None:
+def test_generated_macros_do_not_overlap_on_the_core() -> None:
     options = FlatOptions(cells=900, macros=11, size_spread=3, macro_aspect=2, core_aspect=0.7, macro_utilization=0.4)
     flat = flat_on_floorplan("made", options, seed=5)
     hard, core = flat.netlist.hard, flat.floorplan.core
@@ -98,12 +99,12 @@ def test_made_macros_stand_apart_on_the_core() -> None:
         ({"core_aspect": 20.0}, "core_aspect: 20.0 must be from 0.1 to 10"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(changes: dict[str, float], message: str) -> None:
+def test_inconsistent_options_are_rejected(changes: dict[str, float], message: str) -> None:
     with pytest.raises(DesignError, match=message):
         FlatOptions(**changes)  # type: ignore[arg-type]
 
 
-def test_macros_that_fit_in_no_rows_are_refused() -> None:
+def test_macros_that_fit_in_no_rows_are_rejected() -> None:
     with pytest.raises(DesignError, match="do not fit in rows at macro_utilization"):
         flat_on_floorplan("made", FlatOptions(cells=900, macros=3, macro_aspect=50, macro_utilization=0.8), seed=1)
 

@@ -108,7 +108,7 @@ def test_planted_nets_attain_their_bounds_and_initial_is_worse(seed: int) -> Non
     assert {2, 3, 9} <= set(np.diff(solved.design.netlist.net_start))
 
 
-def test_planted_refuses_a_block_larger_than_the_grid() -> None:
+def test_planted_rejects_a_block_larger_than_the_grid() -> None:
     with pytest.raises(DesignError, match="at most the 4 × 4 gcells"):
         planted(seed=0, block_columns=5, block_rows=1, columns=4, rows=4)
     with pytest.raises(DesignError, match="at least 2 macros"):
@@ -162,12 +162,12 @@ def test_rent_exponent_makes_nets_local() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("hard", 0), ("soft", 15), ("ports", 0)])
-def test_clustered_refuses_too_few(key: str, value: int) -> None:
+def test_clustered_rejects_too_few(key: str, value: int) -> None:
     with pytest.raises(DesignError, match=f"{key}={value}: must be at least"):
         clustered(**{"seed": 0, "hard": 10, "soft": 20, "ports": 5, key: value})  # type: ignore[arg-type]
 
 
-def test_clustered_refuses_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clustered_rejects_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DesignError, match="rent_exponent=2"):
         clustered(seed=0, hard=30, soft=20, ports=5, rent_exponent=2)
     monkeypatch.setattr("placement.netlist.generators.clustered._HARD_UTILIZATION", 0.999)

@@ -36,18 +36,18 @@ class Server:
 
     def _address(self) -> str:
         assert self.process.stdout is not None
-        until, said = time.monotonic() + START_SECONDS, ""
+        until, output = time.monotonic() + START_SECONDS, ""
         while time.monotonic() < until:
             if select.select([self.process.stdout], [], [], 1.0)[0]:
                 line = self.process.stdout.readline()
-                said += line
+                output += line
                 found = re.search(r"http://\S+", line)
                 if found:
                     return found[0]
                 if not line:
                     break
         self.end()
-        raise AssertionError(f"the window has not started: {said}")
+        raise AssertionError(f"the window has not started: {output}")
 
     def end(self, *, kill: bool = False) -> None:
         """Ends it as Ctrl-C does, or kills it."""

@@ -105,7 +105,7 @@ def test_a_policy_places_what_is_not_fixed_as_the_command_does(tmp_path: Path, m
     assert after == read_placement("sampled/placement.plc", design.netlist)[1]
 
 
-def test_a_policy_that_is_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_missing_policy_is_reported(tmp_path: Path) -> None:
     watched = Watched(tmp_path, *own_actions().values())
     with pytest.raises(DesignError, match="run folder: is missing"):
         watched.window.start(0, "policy", {})
@@ -113,7 +113,7 @@ def test_a_policy_that_is_nowhere_is_told(tmp_path: Path) -> None:
     assert "checkpoint" in watched.until("failed")["text"]
 
 
-def test_a_job_is_alone_stops_and_its_failure_is_told(tmp_path: Path) -> None:
+def test_a_job_runs_alone_stops_and_its_failure_is_reported(tmp_path: Path) -> None:
     waits: queue.Queue[None] = queue.Queue()
 
     def wait(task: Task) -> Outcome:
@@ -186,6 +186,6 @@ def test_steps_are_replayed_by_the_command(
     assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 2
     assert "exists; give another name" in capsys.readouterr().err
     assert main(["view", "toy6", "nowhere.plc", "--out", "other.plc"]) == 2
-    assert "nowhere.plc: there is no such file" in capsys.readouterr().err
+    assert "nowhere.plc: no such file" in capsys.readouterr().err
     assert main(["view", "clustered40", "moved.plc", "--out", "other.plc"]) == 2
     assert "moved.plc" in capsys.readouterr().err

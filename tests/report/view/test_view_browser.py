@@ -35,7 +35,7 @@ from tests.report.view.conftest import Server
 pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
 pytestmark = pytest.mark.browser
 DESIGN = "clustered40"
-SECONDS = 30_000  # ms that anything on the page may take
+SECONDS = 30_000  # time limit for every action on the page, ms
 
 
 class Person:
@@ -64,7 +64,7 @@ class Person:
         """Waits until a JavaScript expression is true. Playwright's own wait needs `eval`, which the page forbids."""
         deadline = time.monotonic() + SECONDS / 1000
         while not self.page.evaluate(expression):
-            assert time.monotonic() < deadline, f"{expression} has not come true: {self.page.inner_text('#status')}"
+            assert time.monotonic() < deadline, f"{expression} did not become true: {self.page.inner_text('#status')}"
             self.page.wait_for_timeout(30)
 
     def centre(self, node: int) -> tuple[float, float]:
@@ -152,12 +152,12 @@ def test_drag_cost_undo_save_reload(
     one.drag(hard(design), 30, 10)
     one.steps(2)
     one.save("mine.plc")
-    one.page.wait_for_selector("dialog:has-text('is there already')")
+    one.page.wait_for_selector("dialog:has-text('already exists')")
     one.page.click("dialog button:has-text('Cancel')")
     assert saved(tmp_path / "mine.plc", design) == placement
 
 
-def test_an_illegal_place_says_why_and_legalise_mends_it(
+def test_an_illegal_position_shows_the_reason_and_legalise_repairs_it(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     design = load(DESIGN)
@@ -189,7 +189,7 @@ def test_refine_shows_its_progress_stops_and_is_discarded(
     one.page.fill("[name=refine-time]", "600")
     one.page.click("#do-refine")
     one.page.wait_for_selector("#job:has-text('best cost')")
-    other = person(serve(DESIGN))  # nothing to do with the first one
+    other = person(serve(DESIGN))  # independent of the first one
     assert other.shown("total") == before
     one.page.click("#stop")
     one.page.wait_for_selector("#discard")
@@ -199,7 +199,7 @@ def test_refine_shows_its_progress_stops_and_is_discarded(
     assert one.shown("total") == before
 
 
-def test_two_windows_see_each_other_and_a_dead_server_is_told(
+def test_two_windows_see_each_other_and_a_dead_server_is_reported(
     serve: Callable[..., Server], person: Callable[..., Person]
 ) -> None:
     design, server = load(DESIGN), serve(DESIGN)
@@ -247,7 +247,7 @@ def test_two_placements_are_compared(
     one.until("viewer.model.active === 1 && viewer.model.other === 0")
 
 
-def test_a_run_is_watched_while_it_goes_on(
+def test_a_run_is_watched_while_it_runs(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     design, run = load(DESIGN), tmp_path / "run"
@@ -285,7 +285,7 @@ def test_a_run_is_watched_while_it_goes_on(
     one.page.wait_for_selector("#message.bad:has-text('metrics.csv:1')")
 
 
-def test_a_search_is_watched_while_it_goes_on(
+def test_a_search_is_watched_while_it_runs(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
@@ -307,7 +307,7 @@ def test_a_search_is_watched_while_it_goes_on(
     one.page.wait_for_selector(f"#cost-total td.now:has-text('{result.costs.total:.6f}')")
 
 
-def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
+def test_a_broken_connection_is_restored_with_the_changes_made_during_the_outage(
     serve: Callable[..., Server], person: Callable[..., Person]
 ) -> None:
     server = serve(DESIGN)
@@ -317,7 +317,7 @@ def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
     one.page.evaluate("viewer.link.wait = 1500, viewer.link.socket.close()")
     one.page.wait_for_selector("#message.bad:has-text('The server does not answer')")
     one.page.mouse.up()
-    other.drag(hard(load(DESIGN), 1), 40, 20)  # the macro that was being dragged is back, and nobody holds it
+    other.drag(hard(load(DESIGN), 1), 40, 20)  # the dragged macro is back, and nobody holds it
     other.steps(1)
     one.page.wait_for_selector("#message:has-text('connected again')")
     one.steps(1)
@@ -395,7 +395,7 @@ def test_a_def_is_handed_back_with_nothing_but_its_macros_moved(
     changed = [old for old, new in zip(before, after, strict=True) if old != new]
     assert len(changed) == len(design.netlist.hard)
     assert all("RAM" in line for line in changed)
-    (tmp_path / "chip" / "flat.npz").unlink()  # the window goes on with what it has
+    (tmp_path / "chip" / "flat.npz").unlink()  # the window continues with the rest
     export("again.def", "#message.bad:has-text('flat.npz')")
     assert not (tmp_path / "again.def").exists()
     one.drag(hard(design), 20, 10)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("words", "message"),
     [
         (["clustered40", "toy6.plc"], "toy6.plc:"),
-        (["toy6", "toy6.plc", "none.plc"], "placement=none.plc: there is no such file"),
+        (["toy6", "toy6.plc", "none.plc"], "placement=none.plc: no such file"),
         (["gone"], "gone"),
         (["toy6", "--port", "70000"], "port=70000"),
         (["toy6", "one", "two"], "only one run folder can be opened"),
@@ -36,9 +36,9 @@ def test_what_cannot_be_opened_ends_in_one_line(
         Path(run).mkdir()
         shutil.copy("toy6.plc", f"{run}/best.plc")
     assert main(["view", *words, "--browser", "false"]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize("kind", ["run", "search", "neither", "asked"])

@@ -62,7 +62,7 @@ def test_a_region_and_a_halo_are_kept_to(tmp_path: Path) -> None:
     (region,) = session.design.constraints.regions
     assert (region.name, region.nodes.tolist(), region.is_exclusive) == ("left", [first], True)
     assert "is outside its region" in session.faults()[first][0]
-    assert set(session.faults()) >= {first, second}  # it keeps others out
+    assert set(session.faults()) >= {first, second}  # it excludes others
     ask(window, "remove_region", index=0)
     ask(window, "halo", halo=[500.0, 500.0], nodes=[first])
     assert session.design.constraints.halo[first].tolist() == [500.0] * 4
@@ -103,7 +103,7 @@ def test_what_is_drawn_is_replayed_recovered_and_saved_for_the_commands(tmp_path
         ({"what": "remove_region", "index": -1}, "regions -1: there are 0"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(request_: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_drawn_is_reported(request_: dict[str, Any], message: str) -> None:
     with pytest.raises(DesignError, match=message):
         constrain(load("toy6"), request_)
 

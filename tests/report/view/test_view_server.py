@@ -140,7 +140,7 @@ def test_what_is_not_understood_is_answered_and_changes_nothing(client: TestClie
     node = window.design.netlist.names.index("large")
     with page(client) as one:
         for request, message in (
-            ({"do": "explode"}, "no such request"),
+            ({"do": "explode"}, "unknown request"),
             ({"do": "drag", "session": 5, "nodes": [], "x": [], "y": []}, "session 5"),
             ({"do": "drag", "nodes": [node], "x": [1.0], "y": []}, "not understood"),
             ({"do": "drag", "nodes": [node], "x": ["a"], "y": [1.0]}, "not understood"),
@@ -153,9 +153,9 @@ def test_what_is_not_understood_is_answered_and_changes_nothing(client: TestClie
         ):
             assert message in one.ask(str(request.pop("do")), **request)["error"]
         one.socket.send_text("{")
-        assert "no such request" in json.loads(one.socket.receive_text())["error"]
+        assert "unknown request" in json.loads(one.socket.receive_text())["error"]
         one.socket.send_text("[]")
-        assert "no such request" in json.loads(one.socket.receive_text())["error"]
+        assert "unknown request" in json.loads(one.socket.receive_text())["error"]
         assert window.session(0).placement == window.design.initial
 
 

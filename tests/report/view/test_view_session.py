@@ -153,8 +153,8 @@ def test_faults_are_those_that_the_slow_oracle_finds(seed: int) -> None:
         legal = legality_oracle.may_stand(design, placement, node) and not near
         assert (node not in found) == legal
         if len(near) < 3:
-            told = [reason for reason in found.get(node, []) if "overlaps" in reason or "their halos" in reason]
-            assert len(told) == len(near)
+            reported = [reason for reason in found.get(node, []) if "overlaps" in reason or "their halos" in reason]
+            assert len(reported) == len(near)
 
 
 @pytest.mark.parametrize("orientation", list(Orientation))
@@ -188,7 +188,7 @@ def test_align_and_distribute_by_hand() -> None:
     design = four_macros()
     nodes = np.array([design.netlist.names.index(name) for name in ("large", "middle", "small")])
     left = edit(design, design.initial, nodes, "align", "left")
-    widths = [20.0, 10.0, 8.0]  # `small` lies on its side
+    widths = [20.0, 10.0, 8.0]  # `small` is rotated by 90°
     assert [left.x[node] - width / 2 for node, width in zip(nodes, widths, strict=True)] == [5.0, 5.0, 5.0]
     top = edit(design, design.initial, nodes, "align", "top")
     assert [top.y[node] + height / 2 for node, height in zip(nodes, [10.0, 16.0, 6.0], strict=True)] == [43.0] * 3
@@ -245,8 +245,8 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
             '{"version": 1, "steps": [{"what": "move", "places": [["nobody", 1, 2, "N", false]]}]}',
             "step 1 moves 'nobody'",
         ),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, "b", "N", false]]}]}', "step 1 is not as"),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is not as"),
+        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, "b", "N", false]]}]}', "step 1 is invalid"),
+        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is invalid"),
     ],
 )
 def test_damaged_steps_are_rejected(tmp_path: Path, text: str, message: str) -> None:
@@ -264,8 +264,8 @@ def test_the_faults_of_a_drag_are_those_of_the_whole_placement(seed: int) -> Non
     drag = DragFaults(design, placement, set(nodes.tolist()))
     for _ in range(5):
         after = placement.moved(nodes, *generator.uniform(-5, 60, (2, len(nodes))))
-        told, expected = drag.find(after), find_faults(design, after)
-        assert told.keys() == expected.keys()
+        reported, expected = drag.find(after), find_faults(design, after)
+        assert reported.keys() == expected.keys()
         for node, reasons in expected.items():
-            assert len(told[node]) == len(reasons)
-            assert sorted(told[node]) == sorted(reasons) or "more" in reasons[-1]
+            assert len(reported[node]) == len(reasons)
+            assert sorted(reported[node]) == sorted(reasons) or "more" in reasons[-1]

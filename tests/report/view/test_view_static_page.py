@@ -48,13 +48,13 @@ def test_it_opens_from_disk_in_a_frame(browser: Any, tmp_path: Path) -> None:
     page = static_page(design, [Session(design, design.initial, name=name) for name in ("a.plc", "b.plc")])
     (tmp_path / "report.html").write_text(f"<!DOCTYPE html><meta charset=utf-8>{framed(page, 'x')}", encoding="utf-8")
     seen = browser.new_page(viewport={"width": 1280, "height": 800})
-    asked: list[str] = []
-    seen.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    seen.on("request", lambda request: requested.append(request.url))
     seen.goto(f"file://{tmp_path}/report.html")
     frame = seen.frame_locator("iframe")
     frame.locator("#cost-total td.now").wait_for(timeout=30_000)
     assert frame.locator("#cost-total td.now").inner_text() == f"{compute_costs(design).total:.6f}"
     assert frame.locator("button:has-text('Save')").count() == 0
     frame.locator("#map").select_option("density")
-    assert all(url.startswith(("file:", "data:", "about:")) for url in asked)
+    assert all(url.startswith(("file:", "data:", "about:")) for url in requested)
     seen.close()

@@ -31,7 +31,7 @@ def chip(tmp_path: Path) -> str:
     return str(tmp_path / "chip")
 
 
-def asked(window: Window, what: str, **values: Any) -> dict[str, Any]:
+def request(window: Window, what: str, **values: Any) -> dict[str, Any]:
     found: dict[str, Any] = answer(window, "page", {"id": 1, "do": what, **values})["ok"]
     return found
 
@@ -43,19 +43,19 @@ def test_the_estimate_and_its_update_while_a_macro_is_dragged(chip: str, tmp_pat
     assert window.values()["has_timing"]
     ram = int(design.netlist.hard[0])
     expected = PlacementTimer(chip, design).evaluate(design.initial, paths=6)
-    found = asked(window, "timing")
+    found = request(window, "timing")
     assert (found["worst"], found["tns"], found["endpoints"]) == (expected.wns, expected.tns, 6)
     assert (sum(found["histogram"]["counts"]), found["failing"]) == (6, expected.total.failing)
     assert [path["slack"] for path in found["paths"]] == [path.slack for path in expected.paths]
     assert found["paths"][0]["macros"] == [ram] and found["macros"] == {str(ram): pytest.approx(expected.wns, abs=1e-3)}
     place = {"nodes": [ram], "x": [30.0], "y": [20.0]}
-    dragged = asked(window, "drag", **place, timing=True)["timing"]
+    dragged = request(window, "drag", **place, timing=True)["timing"]
     moved = design.initial.moved(np.array([ram]), np.array([30.0]), np.array([20.0]))
     after = PlacementTimer(chip, design).evaluate(moved, paths=6)
     assert (dragged["worst"], dragged["tns"]) == (after.wns, after.tns) and after.wns != expected.wns
-    assert "timing" not in asked(window, "drag", **place)
-    asked(window, "let_go")
-    assert asked(window, "timing") == found
+    assert "timing" not in request(window, "drag", **place)
+    request(window, "let_go")
+    assert request(window, "timing") == found
 
 
 def test_a_macro_is_dragged_where_no_clock_is_defined(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_macro_is_dragged_where_no_clock_is_defined(tmp_path: Path) -> None:
     window = Window(design, [Session(design, design.initial, name="initial")], folder=tmp_path, services=services)
     assert "no clock" in answer(window, "page", {"id": 1, "do": "timing"})["error"]
     ram = int(design.netlist.hard[0])
-    dragged = asked(window, "drag", nodes=[ram], x=[30.0], y=[20.0], timing=True)
+    dragged = request(window, "drag", nodes=[ram], x=[30.0], y=[20.0], timing=True)
     assert "costs" in dragged and "timing" not in dragged and "no clock" in dragged["timing_error"]
 
 
@@ -77,7 +77,9 @@ def test_a_design_without_timing_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_a_person_sees_slack_change(serve: Callable[..., Server], person: Callable[..., Person], chip: str) -> None:
+def test_slack_is_updated_while_dragging(
+    serve: Callable[..., Server], person: Callable[..., Person], chip: str
+) -> None:
     one = person(serve(f"design={chip}"))
     ram = int(load(chip).netlist.hard[0])
     page = one.page

@@ -36,7 +36,7 @@ def _heartbeat(who: Who, address: str = "", **measures: float) -> Heartbeat:
     return Heartbeat(who, 1, "here", 7, address, ready=True, measures=measures)
 
 
-def test_addresses_stand_at_their_numbers_and_are_told_once(coordinator: Coordinator) -> None:
+def test_addresses_are_indexed_by_number_and_sent_once(coordinator: Coordinator) -> None:
     first = coordinator.heartbeat(_heartbeat(SHARD, "a:1"), -1)
     assert first.shards == (ServerLocation(), ServerLocation("a:1", "here")) and first.caches == (ServerLocation(),)
     again = coordinator.heartbeat(_heartbeat(SHARD, "a:1"), first.edition)
@@ -121,13 +121,13 @@ def test_each_learner_host_has_actors_and_hunger_of_its_own(clock: Clock) -> Non
     )
 
 
-def test_learner_hosts_are_told_where_they_meet(coordinator: Coordinator) -> None:
+def test_learner_hosts_receive_the_rendezvous(coordinator: Coordinator) -> None:
     second = Who(RoleName.LEARNER, 1)
     assert (str(LEARNER), str(second)) == ("learner", "learner 1")
     assert coordinator.heartbeat(_heartbeat(second), -1).rendezvous == Rendezvous()
-    asked = dataclasses.replace(_heartbeat(LEARNER), rendezvous=Rendezvous(2, "a:7"))
+    requested = dataclasses.replace(_heartbeat(LEARNER), rendezvous=Rendezvous(2, "a:7"))
     assert (
-        coordinator.heartbeat(asked, -1).rendezvous
+        coordinator.heartbeat(requested, -1).rendezvous
         == coordinator.heartbeat(_heartbeat(second), -1).rendezvous
         == Rendezvous(2, "a:7")
     )

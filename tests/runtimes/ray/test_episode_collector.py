@@ -80,7 +80,7 @@ class Bench:
 def test_episodes_come_with_their_iteration_and_the_best_placement_is_kept(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
 ) -> None:
-    Publications(tmp_path, iteration=0)  # an earlier learner took numbers
+    Publications(tmp_path, iteration=0)  # an earlier learner used some numbers
     bench = Bench(designs, tmp_path, iteration=7)
     bench.write(*episodes, version=bench.publications.number(7))
     taken = bench.collecting.read(8, timeout=LONG)
@@ -99,7 +99,7 @@ def test_old_and_orphaned_episodes_are_dropped_and_counted(
     before = Publications(tmp_path, iteration=0).number(0)
     bench = Bench(designs, tmp_path, oldest=1)
     numbers = [bench.publications.number(iteration) for iteration in range(4)]
-    bench.write(episodes[0], version=before)  # by an actor of a learner that died
+    bench.write(episodes[0], version=before)  # by an actor with parameters of a learner that died
     bench.write(episodes[1], version=numbers[1])  # two versions behind
     bench.write(episodes[2], version=numbers[2])
     (taken,) = bench.collecting.read(1, timeout=LONG)
@@ -119,7 +119,7 @@ def _illegal(episode: Episode) -> Episode:
 
 
 @pytest.mark.parametrize("spoil", [_costlier, _illegal])
-def test_an_untrue_episode_is_refused_and_counted(
+def test_an_untrue_episode_is_rejected_and_counted(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, spoil: Callable[[Episode], Episode]
 ) -> None:
     bench = Bench(designs, tmp_path)
@@ -131,7 +131,7 @@ def test_an_untrue_episode_is_refused_and_counted(
     assert bench.best.limit(0) == episodes[2].costs[4]
 
 
-def test_an_episode_from_the_future_is_refused(
+def test_an_episode_from_the_future_is_rejected(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
 ) -> None:
     bench = Bench(designs, tmp_path)
@@ -141,7 +141,7 @@ def test_an_episode_from_the_future_is_refused(
     assert len(bench.collecting.read(1, timeout=LONG)) == 1 and bench.collecting.rejected == 1
 
 
-def test_hunger_is_told_and_ends(
+def test_a_shortfall_is_reported_and_ends(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(episode_collector, "SLICE_SECONDS", 0.001)
@@ -183,7 +183,7 @@ def test_what_is_read_ahead_is_as_old_as_it_will_be(
     version = bench.publications.number(0)
     bench.write(*episodes, version=version)
     assert len(bench.collecting.read(8, timeout=LONG)) == 8
-    # From here on the learner learns: what is read is for the iteration after it.
+    # From here on, the learner learns: episodes read are for the following iteration.
     again = [episode._replace(identity=episode.identity + 100) for episode in episodes]
     bench.write(again[0], version=version)
     with pytest.raises(ReplayTimeout):
@@ -205,7 +205,7 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
 ) -> None:
     monkeypatch.setattr(episode_collector, "SLICE_SECONDS", 0.001)
     bench = Bench(designs, tmp_path)
-    with pytest.raises(ReplayTimeout, match="for 3 episodes: 0 came"):
+    with pytest.raises(ReplayTimeout, match="for 3 episodes: 0 arrived"):
         bench.collecting.read(3, timeout=0.01)
     bench.stop.set()
     with pytest.raises(ReplayClosed):
@@ -213,13 +213,15 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
+def test_invalid_episodes_are_rejected_by_the_collector(
     designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, strict: bool
 ) -> None:
     bench = Bench(designs, tmp_path, strict=strict)
     version = bench.publications.number(0)
-    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best, hence not replayed for its placement
-    bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
+    expensive = episodes[0]._replace(
+        costs=episodes[0].costs * 100
+    )  # not the best, so it is not replayed for its placement
+    bench.write(episodes[0], _illegal(expensive), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()
     assert bench.collecting.rejected == (1 if strict else 0)

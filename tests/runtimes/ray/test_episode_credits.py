@@ -34,7 +34,7 @@ def test_a_group_that_reaches_into_the_next_share_is_carried_over() -> None:
     for version in range(4):
         credits.version(version, actors=2)
         begun.append(_begun(credits, 16))
-    assert begun == [32, 16, 32, 16]  # 24 a version on average
+    assert begun == [32, 16, 32, 16]  # 24 per version on average
 
 
 def test_staleness_gives_one_share_ahead_and_no_more() -> None:
@@ -43,7 +43,7 @@ def test_staleness_gives_one_share_ahead_and_no_more() -> None:
     assert _begun(credits, 1) == 20
     credits.version(1, actors=1)
     assert _begun(credits, 1) == 10
-    credits.version(900, actors=1)  # a learner that was restarted counts on from elsewhere
+    credits.version(900, actors=1)  # a restarted learner continues with another number
     assert _begun(credits, 1) == 20
 
 

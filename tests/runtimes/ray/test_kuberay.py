@@ -124,7 +124,7 @@ def test_the_image_has_what_jobs_need_at_the_pinned_versions() -> None:
     }
 
 
-def test_there_is_room_for_every_process(manifest: dict[str, Any], config: TrainConfig) -> None:
+def test_every_process_fits(manifest: dict[str, Any], config: TrainConfig) -> None:
     cpus, memory = {}, {}
     for group in manifest["spec"]["rayClusterSpec"]["workerGroupSpecs"]:
         limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]

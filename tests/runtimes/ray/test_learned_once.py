@@ -24,7 +24,7 @@ from placement.replay.shard_writer import ShardWriter
 LONG = 120.0
 
 
-def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
+def test_learner_and_shard_both_restart(tmp_path: Path) -> None:
     designs, learner = [load("toy6")], FakeLearner()
     identity = run_folder.identity(TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
     shard = ShardProcess(0, tmp_path / "shard")

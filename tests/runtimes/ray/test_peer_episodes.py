@@ -33,13 +33,13 @@ def _episode(actor: int, count: int) -> Episode:
     return episode(count)._replace(identity=np.array([_identity(actor), count], np.int64))
 
 
-def test_only_the_others_episodes_are_looked_at_and_all_that_were_seen_are_told() -> None:
+def test_only_the_others_episodes_are_checked_and_all_that_were_seen_are_sent() -> None:
     before = np.array([[_identity(1), 0, 1], [_identity(2), 0, 9]], np.int64)
     kept = Kept()
     peers = PeerEpisodes(2, kept, before)  # type: ignore[arg-type]
     peers.received([_episode(2, 10), _episode(1, 2), _episode(1, 5)])
     assert kept.counts == [2, 5]
-    # What this host has seen itself: its own actors, the evaluator, and all that was restored.
+    # Known to this host: its own actors, the evaluator, and everything that was restored.
     mine = np.array([*before.tolist(), [_identity(2), 10, 10], [_identity(EVALUATOR), 0, 3]], np.int64)
     rows = sorted(map(tuple, peers.learned(mine).tolist()))
     assert rows == [

@@ -45,14 +45,14 @@ def test_a_process_that_took_over_a_number_is_not_taken_for_the_one_before() -> 
     (mine,) = [process for process in ray_connection.descendants(os.getppid()) if process.pid == os.getpid()]
     assert ray_connection.alive(mine)
     other = psutil.Process(mine.pid)
-    other._create_time = mine.create_time() + 1  # psutil distinguishes processes with one number by this
+    other._create_time = mine.create_time() + 1  # psutil uses this to distinguish processes with the same number
     other._ident = (other.pid, other._create_time)
     assert not ray_connection.alive(other)
 
 
 def test_freed_blocks_are_given_back() -> None:
-    # Eight blocks of 16 MB below one that stays: once one such block was freed, glibc keeps those that follow. The one
-    # that stays is larger than the holes that imports leave below the blocks.
+    # Eight blocks of 16 MB below one that stays: once one such block was freed, glibc keeps the following ones. The
+    # block that stays is larger than the holes that imports leave below the blocks.
     script = (
         "import sys, numpy as np\n"
         "from placement.runtimes.ray import role_process, telemetry\n"

@@ -57,7 +57,7 @@ def machine(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def cluster(folder: Path, machine: Path) -> Iterator[Cluster]:
     """The head offers no resources; either node can run all processes; the learner's GPU is on one of them."""
-    # No node is cut off here, so Ray may give up soon one that does not answer.
+    # No node is disconnected here, so Ray may give up an unresponsive one soon.
     variables = {RECORD: str(folder / "record"), "RAY_health_check_failure_threshold": "4"}
     with make_cluster([HEAD, "one", "two", STORE], folder, variables) as cluster:
         at = {"host": cluster.network.hosts[STORE].address, "prefix": cluster.on(STORE)}
@@ -75,19 +75,19 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
 clock = ray.remote(num_cpus=0)(lambda: (time.time(), time.monotonic()))
-told = {}
+clocks = {}
 for node in ray.nodes():
     here = time.time(), time.monotonic()
     there = ray.get(clock.options(scheduling_strategy=On(node["NodeID"], soft=False)).remote(), timeout=120)
-    told[node["NodeManagerAddress"]] = [there[at] - here[at] for at in (0, 1)]
-print(json.dumps(told))
+    clocks[node["NodeManagerAddress"]] = [there[at] - here[at] for at in (0, 1)]
+print(json.dumps(clocks))
 """
 
 
 def test_the_clocks_differ(cluster: Cluster) -> None:
-    told = json.loads(cluster.program(HEAD, CLOCKS, cluster.address, token=cluster.token))
+    clocks = json.loads(cluster.program(HEAD, CLOCKS, cluster.address, token=cluster.token))
     for host, minutes in ((HEAD, 0.0), ("one", AHEAD), ("two", BEHIND)):
-        wall, monotonic = told[cluster.network.hosts[host].address]
+        wall, monotonic = clocks[cluster.network.hosts[host].address]
         assert wall == pytest.approx(60 * minutes, abs=MINUTE)
         assert monotonic == pytest.approx(0.0, abs=MINUTE)
 
@@ -177,8 +177,8 @@ def _learner_on(cluster: Cluster, host: str) -> bool:
 
 def _has_a_checkpoint(log: Path) -> bool:
     """Returns whether the store's log reports a published state with a checkpoint."""
-    said = log.read_text(encoding="utf-8")
-    return 0 < said.find("PUT /bucket/first/checkpoints/") < said.rfind("PUT /bucket/first/.manifest.json")
+    printed = log.read_text(encoding="utf-8")
+    return 0 < printed.find("PUT /bucket/first/checkpoints/") < printed.rfind("PUT /bucket/first/.manifest.json")
 
 
 def test_a_learner_on_another_host_than_the_command_keeps_its_run_in_object_storage(
@@ -195,10 +195,10 @@ def test_a_learner_on_another_host_than_the_command_keeps_its_run_in_object_stor
     (at,) = [host for host in ("one", "two") if _learner_on(cluster, host)]
     cluster.kill(at)
     assert command.end() == 0, "".join(command.lines)
-    said = "".join(command.lines)
-    assert "learner died and is restarted" in said
-    assert "files fetched into runs/remote/s3/bucket/first, checkpoints [10" in said, "the other node had the run"
-    assert "resumes after iteration" in said
+    printed = "".join(command.lines)
+    assert "learner died and is restarted" in printed
+    assert "files fetched into runs/remote/s3/bucket/first, checkpoints [10" in printed, "the other node had the run"
+    assert "resumes after iteration" in printed
     result = machine / "runs/remote/s3/bucket/first"
     with (result / "metrics.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))

@@ -38,8 +38,8 @@ def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path)
     assert not named(head, b"Process")
 
 
-def test_without_the_token_it_is_told_in_one_line(cluster: tuple[str, int], tmp_path: Path) -> None:
+def test_without_the_token_the_error_is_one_line(cluster: tuple[str, int], tmp_path: Path) -> None:
     config = toy(tmp_path, iterations=30, runtime={"address": cluster[0]})
     with RayRun(config, factories=FAKES, environment={**VARIABLES, "RAY_AUTH_TOKEN": "0" * 32}) as run:
         assert run.end(timeout=LONG) != 0
-        assert "no Ray cluster can be used there" in run.output()
+        assert "no usable Ray cluster at this address" in run.output()

@@ -75,7 +75,7 @@ class _BusyRay:
 
 
 @pytest.mark.parametrize("late", [0, 1, ray_connection.STARTS])
-def test_a_ray_that_is_not_ready_in_time_is_started_anew(
+def test_a_ray_that_is_not_ready_in_time_is_restarted(
     late: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_connection, "import_ray", lambda **_: ray)
@@ -93,12 +93,12 @@ def test_a_ray_that_is_not_ready_in_time_is_started_anew(
 
 
 def test_another_error_of_ray_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**settings: object) -> None:
+    def reject(**settings: object) -> None:
         raise ValueError("no such setting")
 
     ray = _BusyRay(0)
     monkeypatch.setattr(ray_connection, "import_ray", lambda **_: ray)
-    monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr(ray, "init", reject)
     with pytest.raises(ValueError, match="no such setting"), ray_connection.opened(RuntimeConfig(), tmp_path):
         pass
 

@@ -43,7 +43,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     variables = {RECORD: str(folder / "record")}
     with make_cluster([HEAD, "one", "two", "spare", "stranger"], folder, variables) as cluster:
         cluster.start(HEAD, cpus=1, gpus=1)
-        for node in ("one", "two"):  # their disks are their own
+        for node in ("one", "two"):  # their disks are separate
             cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
         yield cluster
 
@@ -74,7 +74,7 @@ def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> Non
 def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Cluster, run: RayRun, folder: Path) -> None:
     assert _host(cluster, run, "learner") == HEAD
     assert {_host(cluster, run, name) for name in SERVERS} == {"one", "two"}
-    assert not (folder / "run" / "shards").exists(), "the nodes' folder is not their own"
+    assert not (folder / "run" / "shards").exists(), "the nodes do not have separate folders"
     check_record(folder)
 
 
@@ -122,7 +122,7 @@ os._exit(0)
 """
 
 
-def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, folder: Path) -> None:
+def test_an_uninvited_host_is_rejected_everywhere(cluster: Cluster, run: RayRun, folder: Path) -> None:
     shards = [str(run.seen[name]["address"]) for name in SERVERS if name.startswith("shard")]
     caches = [str(run.seen[name]["address"]) for name in (*SERVERS, "learner") if not name.startswith("shard")]
     private = [
@@ -132,9 +132,9 @@ def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, 
         if address == "*%lo"
     ]
     assert len(private) == 2, "each shard has a Reverb server on its loopback"
-    said = cluster.program("stranger", ASK, json.dumps([shards, caches, private])).splitlines()
-    assert len(said) == 4 * len(shards) + 4 * len(caches) + len(private)
-    for line in said:
+    printed = cluster.program("stranger", ASK, json.dumps([shards, caches, private])).splitlines()
+    assert len(printed) == 4 * len(shards) + 4 * len(caches) + len(private)
+    for line in printed:
         assert line.endswith(
             (" tells None", "takes an episode: False", " rejects", "ConnectionRefusedError", "TimeoutError")
         ), line
@@ -165,7 +165,7 @@ def test_a_node_is_cut_off_for_half_a_minute_and_returns(cluster: Cluster, run: 
         cluster.network.mend("one")
     _goes_on(run)
     run.until(lambda: _all_ready(run), "all are back", timeout=2 * MINUTE)
-    assert {name: run.pid(name) for name in ALL} == before, "processes were started anew"
+    assert {name: run.pid(name) for name in ALL} == before, "processes were restarted"
     _goes_on(run)
     check_record(folder)
 
@@ -199,7 +199,7 @@ def test_a_link_with_a_tenth_of_the_rate_slows_and_loses_nothing(cluster: Cluste
     check_record(folder)
 
 
-def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: RayRun, folder: Path) -> None:
+def test_the_head_dies_and_the_message_names_the_remedy(cluster: Cluster, run: RayRun, folder: Path) -> None:
     best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"]
     cluster.kill(HEAD)
     assert run.end(timeout=2 * MINUTE) != 0
@@ -212,8 +212,8 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
         cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
     with cluster.run(config, factories=FAKES) as again:
-        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
-        again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
+        again.until(lambda: "resumes after iteration" in again.output(), "the message is printed", timeout=LONG)
+        again.until(lambda: again.iteration() > 0, "it has started", timeout=LONG)
         _goes_on(again)
         check_record(folder)
     assert json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"] <= best
@@ -240,7 +240,7 @@ def test_training_reaches_what_it_reaches_on_one_machine(cluster: Cluster, tmp_p
             assert run.end(timeout=LONG) == 0, run.output()
         reached[name] = _trained(tmp_path / name)
     assert all(last < first for first, last, _ in reached.values()), reached
-    # Which policy played an episode depends on the clock, so two runs on one machine differ by some per cent, too.
+    # The policy that plays an episode depends on timing, so two runs on one machine differ by some per cent, too.
     falls = {name: first - last for name, (first, last, _) in reached.items()}
     assert falls["hosts"] > 0.75 * falls["machine"], reached
     assert reached["hosts"][2] < 1.05 * reached["machine"][2], reached

@@ -19,7 +19,7 @@ pytest.importorskip("reverb")
 from placement.config import ConfigError, TrainConfig, build
 from placement.runtimes.ray import driver, ray_connection
 from placement.training.rollout import INCARNATION_BITS
-from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
+from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, toy, unreadable_lines
 from tests.support.recording import RECORD, UPDATE_SECONDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Iterator[RayRun]:
-    config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "bind": "node"})  # so they ask for the token
+    config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "bind": "node"})  # so they require the token
     variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
     with RayRun(config, factories=FAKES, environment=variables) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
@@ -75,7 +75,7 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
     for each, pid in before.items():
         run.until(lambda each=each, pid=pid: run.pid(each) not in (0, pid), f"{each} is restarted", timeout=LONG)
     times = {"learner 1": 1, "learner": 2}[name]
-    # The one that lost the other ends itself; which of them Ray reports first is a matter of chance.
+    # The learner that lost the other one ends itself; which of them Ray reports first is random.
     assert len(re.findall(r"learner(?: 1)? died and is restarted", run.output())) == times, run.output()
     assert len(re.findall(r"learner(?: 1)? is restarted with the others", run.output())) == times, run.output()
     assert run.output().count("resumes after iteration") == times
@@ -112,12 +112,12 @@ def test_the_real_network_learns_on_two_hosts(tmp_path: Path) -> None:
         run.until(lambda: "run folder:" in run.output(), "it is done", timeout=2 * LONG)
         run.send(signal.SIGTERM)  # while it ends, or a moment after
         assert run.end(timeout=LONG) in (0, -signal.SIGTERM), run.output()
-        assert told(run.lines) == []
+        assert unreadable_lines(run.lines) == []
     with (tmp_path / "run" / "metrics.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [int(row["iteration"]) for row in rows] == [1, 2, 3, 4]
     # Two hosts with one device each share every minibatch of sixteen; each iteration has eight episodes of six steps.
-    # Half of the steps of each iteration are drawn.
+    # Half of the steps of each iteration are sampled.
     assert all(
         float(row["learner_samples"]) == math.ceil((float(row["steps"]) - before) / 2)
         for row, before in _with_before(rows)
@@ -139,7 +139,7 @@ def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float
         ({}, {"name": "local"}, r"runtime.learners=2: must be left at 1 without runtime=ray"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
+def test_what_cannot_be_shared_is_rejected(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
     config = toy(tmp_path, iterations=1, runtime={**RUNTIME, **runtime})
     config["ppo"] |= ppo
     with pytest.raises(ConfigError, match=says):

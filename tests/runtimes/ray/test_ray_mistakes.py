@@ -14,7 +14,7 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.runtimes.ray import ray_connection
-from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
+from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, toy, unreadable_lines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
@@ -56,7 +56,7 @@ def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
         below = run.until(run.below, "Ray is starting", timeout=LONG)
         run.send(signal.SIGTERM)
         assert run.end(timeout=LONG) == 0, run.output()
-        assert run.lines[-1] == "interrupted 0\n" and told(run.lines) == []
+        assert run.lines[-1] == "interrupted 0\n" and unreadable_lines(run.lines) == []
         assert not ray_connection.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
@@ -66,15 +66,15 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
     factories = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
     with RayRun(config, factories=factories, environment={"XLA_FLAGS": ""}) as run:
         assert run.end(timeout=LONG) == 1
-        said = run.lines[-1]  # before it stands what the script, which catches nothing, says of the learner's error
-        assert said.startswith("placement.utils.disk.DiskFull"), run.output()
-        assert f"{tmp_path}/checkpoints/2 cannot be written: No space left on device" in said
+        last_line = run.lines[-1]  # the lines before it are the uncaught exception of the script
+        assert last_line.startswith("placement.utils.disk.DiskFull"), run.output()
+        assert f"{tmp_path}/checkpoints/2 cannot be written: No space left on device" in last_line
 
 
 @pytest.mark.slow
-def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:
+def test_a_process_that_uses_too_much_memory_is_restarted_and_reports_it(tmp_path: Path) -> None:
     runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
     config = toy(tmp_path, iterations=10**6, runtime=runtime)
     with RayRun(config, factories=FAKES, environment={"XLA_FLAGS": ""}) as run:
-        run.until(lambda: "more than its 150 MB" in run.output(), "it says so", timeout=LONG)
+        run.until(lambda: "more than its limit of 150 MB" in run.output(), "the message is printed", timeout=LONG)
         run.until(lambda: "actor 0 died and is restarted" in run.output(), "it is restarted", timeout=LONG)

@@ -15,7 +15,7 @@ print("complete 7", flush=True)
 """
 
 
-def test_a_spoilt_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_line_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_run, "SCRIPT", SPOILT)
     with ray_run.RayRun({"run_dir": str(tmp_path)}) as run:
         assert run.end(timeout=60) == 0

@@ -39,9 +39,9 @@ def _listeners(run: RayRun) -> list[tuple[str, int, int]]:
     if shutil.which("ss") is None:
         pytest.skip("`ss` (iproute2) is not installed")
     pids = {run.process.pid, *(process.pid for process in run.below())}
-    said = subprocess.run(["ss", "-H", "-l", "-t", "-n", "-p"], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["ss", "-H", "-l", "-t", "-n", "-p"], capture_output=True, text=True, check=True).stdout
     found = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         address, _, port = line.split()[3].rpartition(":")
         owners = {int(pid) for pid in re.findall(r"pid=(\d+)", line)} & pids
         found += [(address, int(port), owner) for owner in owners]
@@ -85,10 +85,10 @@ def test_nobody_joins_without_the_token(run: RayRun, token: str, tmp_path: Path)
 
 def test_other_users_cannot_look_into_its_files(run: RayRun, folder: Path) -> None:
     session = Path((folder / "run" / ".ray-session").read_text())
-    assert session.stat().st_mode & 0o077 == 0, "others may look into Ray's folder"
+    assert session.stat().st_mode & 0o077 == 0, "others can read Ray's folder"
 
 
-def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRun, folder: Path) -> None:
+def test_a_malformed_item_is_rejected_and_counted_and_training_continues(run: RayRun, folder: Path) -> None:
     from placement.replay.shard_items import ItemWriter
 
     steps = len(load("toy6").placing_order)
@@ -106,10 +106,10 @@ def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRu
     finally:
         writer.close()
 
-    def refused() -> float:
+    def rejected() -> float:
         with (folder / "run" / "metrics.csv").open(newline="") as stream:
             return float(list(csv.DictReader(stream))[-1]["rejected_episodes"])
 
-    run.until(lambda: refused() >= len(bad), "they are counted", timeout=LONG)
+    run.until(lambda: rejected() >= len(bad), "they are counted", timeout=LONG)
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)

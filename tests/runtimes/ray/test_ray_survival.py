@@ -14,13 +14,13 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.runtimes.ray import ray_connection
-from tests.support.ray_run import LONG, RayRun, check_record, endless, told
+from tests.support.ray_run import LONG, RayRun, check_record, endless, unreadable_lines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("name", ["actor 0", "shard 1", "cache 0", "learner"])
-def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: Path, name: str) -> None:
+def test_a_killed_process_is_restarted_and_training_continues(run: RayRun, folder: Path, name: str) -> None:
     killed = run.kill(name, timeout=LONG)
     assert killed
     run.until(lambda: run.pid(name) not in (0, killed), f"{name} is restarted", timeout=LONG)
@@ -43,7 +43,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
     )
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
-    killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
+    killed = run.kill("actor 0", timeout=LONG)  # a restarted process finds it, too
     run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is restarted", timeout=LONG)
     check_record(folder)
 
@@ -60,12 +60,12 @@ def test_several_die_at_once(run: RayRun, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folder: Path) -> None:
+def test_the_whole_run_is_killed_and_the_same_command_resumes(run: RayRun, folder: Path) -> None:
     below = run.below()
     run.process.kill()
     assert run.end(timeout=LONG) == -signal.SIGKILL
     with endless(folder) as again:
-        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
+        again.until(lambda: "resumes after iteration" in again.output(), "the message is printed", timeout=LONG)
         before = again.iteration()
         again.until(lambda: again.iteration() > before + 5, "training continues", timeout=LONG)
         assert not ray_connection.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
@@ -80,7 +80,7 @@ def _stop(run: RayRun, folder: Path) -> None:
     run.send(signal.SIGTERM)
     assert run.end(timeout=LONG) == 0, run.output()
     assert not [process for process in below if ray_connection.alive(process)]
-    assert told(run.lines) == [], "more than people want to read"
+    assert unreadable_lines(run.lines) == [], "the output contains tracebacks or log messages of libraries"
     assert "the same command resumes from there" in run.output()
     assert run.lines[-1].startswith("interrupted")
     done = int(run.lines[-1].split()[1])

@@ -22,9 +22,9 @@ namespace {
 
 void require_macro(const IncrementalCost& cost, int node) {
   const Design& design = cost.design();
-  if (node < 0 || node >= design.nodes()) throw nb::index_error("no such node");
+  if (node < 0 || node >= design.nodes()) throw nb::index_error("the node's index is out of range");
   const Kind kind = design.kind_of(node);
-  if (kind != Kind::hard && kind != Kind::soft) throw nb::value_error("the node is no macro");
+  if (kind != Kind::hard && kind != Kind::soft) throw nb::value_error("the node is not a macro");
 }
 
 CostTuple move(IncrementalCost& self, int node, double x, double y, int orientation) {
@@ -38,7 +38,7 @@ CostTuple move(IncrementalCost& self, int node, double x, double y, int orientat
 CostTuple swap(IncrementalCost& self, int first, int second) {
   require_macro(self, first);
   require_macro(self, second);
-  if (first == second) throw nb::value_error("a macro cannot change places with itself");
+  if (first == second) throw nb::value_error("a macro cannot be swapped with itself");
   NodeMove moves[2] = {self.at(first), self.at(second)};
   std::swap(moves[0].x, moves[1].x);
   std::swap(moves[0].y, moves[1].y);

@@ -47,7 +47,7 @@ void set_halos(const Rectangles& sides, Constraints& to) {
 }  // namespace
 
 void bind_design(nb::module_& m) {
-  nb::class_<Design>(m, "Design", "A design as the engine sees it; made by placement.engine.native_design.")
+  nb::class_<Design>(m, "Design", "The engine's form of a design; see placement.engine.native_design.")
       .def(
           "__init__",
           [](Design* self, double width, double height, int columns, int rows, double routes_horizontal,
@@ -123,7 +123,7 @@ void bind_design(nb::module_& m) {
           },
           nb::kw_only(), "halos"_a, "orientations"_a, "rectangles"_a, "kind"_a, "keep_set"_a,
           "set_start"_a, "items"_a, "grid"_a, "channel"_a, "own_grid"_a,
-          "own_grids"_a, "Has macros keep to constraints, before anything is made of the design.")
+          "own_grids"_a, "Sets the macros' constraints; must precede every use of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)
       .def_prop_ro("num_nets", &Design::nets);
 }

@@ -200,7 +200,7 @@ class PythonPool {
     return result_((*known)->arrays, block->batch, block->size);
   }
 
-  // Checks a few lent blocks, oldest first, and returns to the pool those that nobody holds any more.
+  // Checks a few lent blocks, oldest first, and returns to the pool those that are no longer in use.
   void take_back() {
     for (std::size_t i = std::min<std::size_t>(lent_.size(), 4); i > 0; --i) {
       Lending* lending = lent_.front();
@@ -286,7 +286,9 @@ void bind_pool(nb::module_& m) {
             const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
             for (const int design : design_of_env) {
               if (episodes_per_design > 0) break;
-              if (design < 0 || design >= static_cast<int>(designs.size())) throw nb::index_error("no such design");
+              if (design < 0 || design >= static_cast<int>(designs.size())) {
+                throw nb::index_error("the design's index is out of range");
+              }
             }
             if (design_of_env.empty()) throw nb::value_error("at least one environment is needed");
             new (self) PythonPool(std::make_shared<EnvironmentPool>(shared, design_of_env, environment, config));
@@ -320,7 +322,7 @@ void bind_pool(nb::module_& m) {
       .def("observe", &PythonPool::observe)
       .def("sample_actions",
            [](PythonPool& self, Ids env_ids, OutputVector<std::int32_t> out) {
-             if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("one place per environment is needed");
+             if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("out must have one element per environment");
              self.pool().sample_actions(env_ids.data(), static_cast<int>(env_ids.shape(0)), out.data());
            })
       .def("snapshot",

@@ -74,7 +74,9 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
   }
   for (std::size_t episode = 0; episode < episodes; ++episode) {
     const int index = design_index.data()[episode];
-    if (index < 0 || index >= static_cast<int>(designs.plans.size())) throw nb::index_error("no such design");
+    if (index < 0 || index >= static_cast<int>(designs.plans.size())) {
+      throw nb::index_error("the design's index is out of range");
+    }
   }
   const ObservationSlot first{design.data(), step.data(), mask.data(), full(maps.data()), x.data(), y.data(),
                               compact(maps.data())};
@@ -103,7 +105,7 @@ void bind_rendering(nb::module_& m) {
     }
   });
 
-  nb::class_<PlanList>(m, "EpisodeRenderer", "Plays episodes again; see placement.engine.rendering.")
+  nb::class_<PlanList>(m, "EpisodeRenderer", "Replays episodes; see placement.engine.rendering.")
       .def("__init__",
            [](PlanList* self, const std::vector<std::shared_ptr<Design>>& designs,
               const std::tuple<int, int, int>& drawn_shape) {

@@ -66,7 +66,7 @@ void bind_search(nb::module_& m) {
          Vector x_low, Vector y_low, Vector x_high, Vector y_high) {
         const std::size_t count = x_low.shape(0);
         if (y_low.shape(0) != count || x_high.shape(0) != count || y_high.shape(0) != count) {
-          throw nb::value_error("x_low, y_low, x_high and y_high must have one length");
+          throw nb::value_error("x_low, y_low, x_high and y_high must have the same length");
         }
         return nearest_legal_position(start, low, high,
                                       {count, x_low.data(), y_low.data(), x_high.data(), y_high.data()});
@@ -79,10 +79,10 @@ void bind_search(nb::module_& m) {
          std::int64_t comparisons, std::uint64_t seed) {
         const std::size_t count = low_x.size();
         for (const std::size_t size : {high_x.size(), low_y.size(), high_y.size(), x.size(), y.size()}) {
-          if (size != count) throw nb::value_error("limits and centres must have one length");
+          if (size != count) throw nb::value_error("limits and centres must have the same length");
         }
         if (apart_x.shape(0) != count * count || apart_y.shape(0) != count * count) {
-          throw nb::value_error("apart_x and apart_y must have a value for every two boxes");
+          throw nb::value_error("apart_x and apart_y must have one value per pair of boxes");
         }
         const PackingProblem problem{std::move(low_x), std::move(high_x), std::move(low_y), std::move(high_y),
                                      {apart_x.data(), apart_x.data() + count * count},
@@ -166,8 +166,9 @@ void bind_search(nb::module_& m) {
           [](BoundSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {
             const std::size_t nodes = x.shape(0), wanted = static_cast<std::size_t>(self.design->nodes());
             if (nodes != wanted || y.shape(0) != nodes || orientation.shape(0) != nodes) {
-              throw std::invalid_argument("place: arrays of " + std::to_string(nodes) + " nodes for a design of " +
-                                          std::to_string(wanted) + "; x, y and orientation must have one value per node");
+              throw std::invalid_argument("place: the arrays have " + std::to_string(nodes) +
+                                          " values and the design has " + std::to_string(wanted) +
+                                          " nodes; x, y and orientation must have one value per node");
             }
             nb::gil_scoped_release release;
             self.placer->place(x.data(), y.data(), orientation.data());

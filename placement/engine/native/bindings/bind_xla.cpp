@@ -27,7 +27,7 @@ template <typename Call>
 ffi::Error with_pool(const Handle& handle, HandleResult& next, Call call) {
   const std::uint32_t* number = handle.typed_data();
   const std::shared_ptr<EnvironmentPool> pool = PoolRegistry::instance().find(number[0]);
-  if (!pool) return ffi::Error::InvalidArgument("the pool of this handle is no more");
+  if (!pool) return ffi::Error::InvalidArgument("the pool of this handle no longer exists");
   try {
     call(*pool);
   } catch (const std::exception& error) {
@@ -42,15 +42,18 @@ ffi::Error with_pool(const Handle& handle, HandleResult& next, Call call) {
 // another shape than the program was compiled for.
 void fill(const ffi::RemainingRets& outputs, Block& block) {
   constexpr std::size_t kEnvId = 11, kOutputs = 12;
-  if (outputs.size() != kOutputs) throw std::invalid_argument("a batch has 12 arrays");
+  if (outputs.size() != kOutputs) throw std::invalid_argument("a batch must have 12 arrays");
   const ObservationShape& shape = block.batch.shape();
   const auto size = static_cast<std::size_t>(block.size), cells = static_cast<std::size_t>(shape.cells());
-  if (shape.compact) throw std::invalid_argument("a pool of compact maps has no place in a program: make it without");
+  if (shape.compact) {
+    throw std::invalid_argument("compiled programs do not support compact maps: create the pool with "
+                                "compact_maps=False");
+  }
   std::size_t next = 0;
   const auto copy = [&](const void* from, std::size_t bytes) {
     const ffi::AnyBuffer to = **outputs.get<ffi::AnyBuffer>(next++);
     if (to.size_bytes() != bytes) {
-      throw std::invalid_argument("the batch holds " + std::to_string(size) + " results, the program was made for " +
+      throw std::invalid_argument("the batch has " + std::to_string(size) + " results; the program was compiled for " +
                                   std::to_string((*outputs.get<ffi::AnyBuffer>(kEnvId))->element_count()));
     }
     std::memcpy(to.untyped_data(), from, bytes);

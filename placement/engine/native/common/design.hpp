@@ -110,7 +110,7 @@ struct Constraints {
   std::vector<std::int32_t> set_start, items; // set s: keep_outs[items[set_start[s]]] …
   SnapGrid grid;                              // for nodes without a grid of their own
   std::vector<std::int32_t> own_grid;         // [N] first of a node's eight own_grids, one per orientation; -1: none
-  std::vector<SnapGrid> own_grids;            // both empty if no node has a grid of its own
+  std::vector<SnapGrid> own_grids;            // both empty if no node has a separate grid
   SnapGrid coarsest;                          // the largest pitches of all grids
   Channel channel;
 

@@ -46,7 +46,7 @@ inline void add_excess(Lanes (&values)[kCount], const float* at, float low, floa
   const Lanes by = Lanes::all(factor), first = Lanes::all(low), last = Lanes::all(high), zero = Lanes::all(0);
   for (int i = 0; i < kCount; ++i) {
     const Lanes here = Lanes::load(at + i * Lanes::kCount);
-    values[i] = values[i] + max(zero, max(first - here, here - last)) * by;
+    values[i] = values[i] + max(max(first - here, here - last), zero) * by;
   }
 }
 

@@ -8,7 +8,7 @@
 namespace placement {
 namespace {
 
-// Number of undone proposals per accepted one before the full gcells are determined anew.
+// Number of undone proposals per accepted one before the full gcells are determined again.
 constexpr std::int64_t kMostWasted = 4;
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace placement {
 namespace {
 
 constexpr int kGcellsPerPoint = 48;  // number of scanned gcells that take as long as one moving point; measured
-// Number of undone proposals before the gcells of the bound are selected anew, plus one per this many gcells: about the
+// Number of undone proposals before the gcells of the bound are selected again, plus one per this many gcells: about the
 // time that this takes.
 constexpr int kLeastWasted = 2, kGcellsPerWasted = 1000;
 

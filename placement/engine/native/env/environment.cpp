@@ -34,14 +34,15 @@ std::string Environment::snapshot() const {
 
 void Environment::restore(const std::string& snapshot) {
   ByteReader bytes(snapshot);
-  if (!bytes.matches(kMagic, kMagicSize)) throw std::invalid_argument("snapshot: these bytes are none");
+  if (!bytes.matches(kMagic, kMagicSize)) throw std::invalid_argument("snapshot: the bytes are not a snapshot");
   const std::uint32_t version = bytes.u32();
   if (version != kVersion) {
-    throw std::invalid_argument("snapshot: of version " + std::to_string(version) + ", this program reads version " +
+    throw std::invalid_argument("snapshot: its version is " + std::to_string(version) +
+                                "; this program reads version " +
                                 std::to_string(kVersion));
   }
   if (bytes.u64() != state_.plan().fingerprint) {
-    throw std::invalid_argument("snapshot: of another design than the environment's");
+    throw std::invalid_argument("snapshot: it belongs to a different design");
   }
   Environment restored = *this;  // so that a rejected snapshot changes nothing
   restored.random_.seed(bytes.u64());
@@ -65,7 +66,8 @@ void Environment::restore(const std::string& snapshot) {
   const std::uint32_t nodes = bytes.u32();
   const int whole = restored.state_.complete() && !restored.dead_end_ ? state_.plan().design->nodes() : 0;
   if (nodes != static_cast<std::uint32_t>(whole)) {
-    throw std::invalid_argument("snapshot: positions of " + std::to_string(nodes) + " nodes");
+    throw std::invalid_argument("snapshot: it has positions of " + std::to_string(nodes) + " nodes instead of " +
+                                std::to_string(whole));
   }
   if (nodes > 0) {
     restored.last_x_.resize(nodes);

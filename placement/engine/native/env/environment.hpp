@@ -53,7 +53,8 @@ class CostTerms {
     for (const Made& one : made_) {
       const double value = one.weighted.term->evaluate(one.state.get(), x, y, orientation);
       if (!std::isfinite(value)) {
-        throw std::runtime_error("cost term '" + std::string(one.weighted.term->name) + "' gave no finite number");
+        throw std::runtime_error("cost term '" + std::string(one.weighted.term->name) +
+                                 "' returned a value that is not finite");
       }
       sum += one.weighted.weight * value;
     }

@@ -43,7 +43,7 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
   if (design->placing_order.empty()) throw UnplayableDesign(-1, "it has no movable hard macro");
   for (int node = 0; node < design->nodes(); ++node) {
     if (is_given(node) && !design->placed[node]) {
-      throw UnplayableDesign(node, "never moves, and the initial placement gives it no position");
+      throw UnplayableDesign(node, "is fixed but has no position in the initial placement");
     }
   }
   for (const int node : design->placing_order) plan_macro(node);
@@ -91,7 +91,7 @@ void EpisodePlan::span_inside(MacroToPlace& macro) const {
   std::tie(macro.first_row, macro.last_row) =
       inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, canvas.height);
   if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
-    throw GridTooCoarse(macro.node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
+    throw GridTooCoarse(macro.node, "extends beyond the canvas at the centre of every gcell; another grid is needed");
   }
 }
 
@@ -188,8 +188,11 @@ void EpisodePlan::plan_shapes() {
     without = plan_places(examples);
   }
   if (without != nullptr && design->constraints.any) {
-    if (design->off_grid) throw UnplayableDesign(without->node, "constraints and fixed macros leave it no place");
-    throw GridTooCoarse(without->node, "constraints and fixed macros leave it no gcell; a finer grid may");
+    if (design->off_grid) {
+      throw UnplayableDesign(without->node, "has no legal position between constraints and fixed macros");
+    }
+    throw GridTooCoarse(without->node,
+                        "has no legal gcell between constraints and fixed macros; a finer grid may have one");
   }
   if (!design->off_grid) plan_reaches(examples);
 }

@@ -37,7 +37,7 @@ struct ObservationShape {
              " macros";
     };
     throw std::invalid_argument("a design of " + described(plan.canvas.rows, plan.canvas.columns, plan.steps()) +
-                                " was drawn; the bounds are " + described(rows, columns, steps));
+                                " was drawn, which exceeds the bounds of " + described(rows, columns, steps));
   }
 };
 

@@ -58,12 +58,14 @@ class ByteWriter {
 class ByteReader {
  public:
   explicit ByteReader(const std::string& bytes) : bytes_(bytes) {
-    if (bytes.size() < 8) throw std::invalid_argument("snapshot: too short");
+    if (bytes.size() < 8) throw std::invalid_argument("snapshot: it is truncated");
     Checksum checksum;
     checksum.add(bytes.data(), bytes.size() - 8);
     at_ = bytes.size() - 8;
     end_ = bytes.size();
-    if (u64() != checksum.value()) throw std::invalid_argument("snapshot: cut or damaged (the checksum is another)");
+    if (u64() != checksum.value()) {
+      throw std::invalid_argument("snapshot: it is truncated or damaged (its checksum differs)");
+    }
     at_ = 0;
     end_ = bytes.size() - 8;
   }
@@ -82,12 +84,12 @@ class ByteReader {
     return value;
   }
   void finish() const {
-    if (at_ != end_) throw std::invalid_argument("snapshot: bytes are left over");
+    if (at_ != end_) throw std::invalid_argument("snapshot: it has extra bytes at its end");
   }
 
  private:
   void need(std::size_t size) const {
-    if (end_ - at_ < size) throw std::invalid_argument("snapshot: too short");
+    if (end_ - at_ < size) throw std::invalid_argument("snapshot: it is truncated");
   }
   std::uint64_t little_endian(int size) {
     need(static_cast<std::size_t>(size));

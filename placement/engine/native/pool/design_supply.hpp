@@ -65,9 +65,9 @@ class DesignSupply {
     changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                       [&] { return closed_ || place.has_value() || !failure_.empty(); });
     if (!place.has_value()) {
-      if (closed_) throw std::runtime_error("the pool was closed meanwhile");
+      if (closed_) throw std::runtime_error("the pool was closed while an environment waited for a design");
       if (!failure_.empty()) throw std::runtime_error(failure_);
-      throw std::runtime_error("no design came for it within " + std::to_string(seconds) + " seconds");
+      throw std::runtime_error("no design was supplied within " + std::to_string(seconds) + " seconds");
     }
     DrawnDesign design = std::move(*place);
     place.reset();

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kDesignSeconds = 600;  // maximum wait of an environment for its next design
 constexpr double kSlice = 0.05;  // seconds between two checks for an interruption of the caller
+constexpr int kFew = 16;  // steps of at most so many environments take about as long as waking a thread
 
 // Number of forks of this process: a forked child has a pool's memory but not its threads.
 std::atomic<std::uint64_t> fork_count{0};
@@ -119,8 +120,8 @@ void EnvironmentPool::close() {
 
 std::unique_lock<std::mutex> EnvironmentPool::lock_for_use() const {
   if (forked()) {
-    throw PoolMisuse("this process was forked from the one that made the pool; the pool's threads are not here. "
-                     "Make a pool in this process, or start processes by 'spawn'");
+    throw PoolMisuse("this process was forked from the process that created the pool and has none of its threads. "
+                     "Create a pool in this process, or start processes with 'spawn'");
   }
   std::unique_lock<std::mutex> lock(callers_);
   if (closed()) throw PoolMisuse("the pool is closed");
@@ -128,21 +129,21 @@ std::unique_lock<std::mutex> EnvironmentPool::lock_for_use() const {
 }
 
 void EnvironmentPool::check_environments(const std::int32_t* env_ids, int count) {
-  if (count == 0) throw std::invalid_argument("env_id: no environment is named");
+  if (count == 0) throw std::invalid_argument("env_id: must contain at least one environment");
   ++calls_;
   for (int i = 0; i < count; ++i) {
     const int env = env_ids[i];
     if (env < 0 || env >= size()) {
-      throw std::out_of_range("env_id: " + std::to_string(env) + " is not in [0, " + std::to_string(size()) + ")");
+      throw std::out_of_range("env_id: " + std::to_string(env) + " must be in [0, " + std::to_string(size()) + ")");
     }
     Entry& entry = entries_[env];
     if (entry.mark == calls_) {
-      throw std::invalid_argument("env_id: " + std::to_string(env) + " is named twice in one call");
+      throw std::invalid_argument("env_id: " + std::to_string(env) + " occurs twice in one call");
     }
     entry.mark = calls_;
     if (entry.busy) {
       throw PoolMisuse("environment " + std::to_string(env) +
-                       " is in flight; receive its result before it is sent anything else");
+                       " is in flight; receive its result before you send to it again");
     }
   }
 }
@@ -186,14 +187,17 @@ void EnvironmentPool::reset_locked(const std::int32_t* env_ids, int count, const
 void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
   if (!working_along && threads_.empty()) start_workers();
   Block* block = synchronous() ? states_.open(count) : nullptr;
+  bool takes_long = count > kFew;
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
+    takes_long |= entry.environment.ends_next();
     entry.busy = true;
     entry.block = block;
     entry.slot = i;
   }
   in_flight_ += count;
-  const int wanted = std::min(count, num_threads_) - (working_along ? 1 : 0);
+  // The calling thread finishes a few short steps sooner than a sleeping worker wakes up.
+  const int wanted = working_along && !takes_long ? 0 : std::min(count, num_threads_) - (working_along ? 1 : 0);
   work_.push(env_ids, count, wanted, working_along ? num_threads_ - 1 : -1);
 }
 
@@ -239,8 +243,8 @@ Block* EnvironmentPool::recv(double timeout, const std::function<void()>& interr
     if (receiving_) throw PoolMisuse("recv: another thread is receiving");
     const int needed = synchronous() ? 1 : batch_size_;
     if (in_flight_ < needed) {
-      throw PoolMisuse("recv: would wait for ever, " + std::to_string(in_flight_) + " environments are in flight and " +
-                       (synchronous() ? "none was sent anything" : "a batch needs " + std::to_string(needed)));
+      throw PoolMisuse("recv: would wait forever: " + std::to_string(in_flight_) + " environments are in flight and " +
+                       (synchronous() ? "no action was sent" : "a batch needs " + std::to_string(needed)));
     }
     receiving_ = true;
     block = states_.front();
@@ -272,7 +276,7 @@ void EnvironmentPool::await(Block* block, double timeout, const std::function<vo
   const Clock::time_point start = Clock::now();
   Clock::time_point looked = start;
   for (int turn = 0; !StateQueue::complete(block); ++turn) {
-    if (closed()) throw PoolMisuse("recv: the pool was closed meanwhile");
+    if (closed()) throw PoolMisuse("recv: the pool was closed");
     std::int32_t env = -1;
     if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
       // Reading the clock takes time: it is rarely read if steps take microseconds and there is no deadline.
@@ -287,8 +291,8 @@ void EnvironmentPool::await(Block* block, double timeout, const std::function<vo
     }
     if (timeout >= 0 && seconds_since(start) >= timeout && !StateQueue::complete(block)) {
       throw PoolTimeout("recv: no batch was ready within " + std::to_string(timeout) + " seconds; " +
-                        std::to_string(block->size - block->remaining.load()) + " of its " +
-                        std::to_string(block->size) + " results are");
+                        std::to_string(block->size - block->remaining.load()) + " of " +
+                        std::to_string(block->size) + " results are ready");
     }
     if (seconds_since(looked) >= kSlice) {
       interrupted();
@@ -336,7 +340,7 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
                           entry.scorer ? *entry.scorer : workspace.scorers[environment.design_index()]);
     }
   } catch (const std::exception& error) {
-    failure = std::string("its step failed, so it began a new episode: ") + error.what();
+    failure = std::string("its step failed and a new episode was started: ") + error.what();
     environment.reset();
   }
   auto [block, slot] = synchronous() ? std::pair<Block*, int>(entry.block, entry.slot) : states_.claim();
@@ -363,7 +367,7 @@ void EnvironmentPool::begin_drawn(int env_id) {
 }
 
 DesignSupply& EnvironmentPool::supply() {
-  if (!supply_) throw PoolMisuse("the pool's designs are fixed, none is drawn");
+  if (!supply_) throw PoolMisuse("the pool does not draw designs: its designs are fixed");
   return *supply_;
 }
 

@@ -58,7 +58,7 @@ class Semaphore {
       --wakeups_;
       return true;
     }
-    // Take the claim back, unless a post counted on this waiter meanwhile: then its wakeup is coming.
+    // Take the claim back, unless a post has since counted on this waiter: then its wakeup is coming.
     std::int64_t count = count_.load(std::memory_order_relaxed);
     while (count < 0) {
       if (count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return false;

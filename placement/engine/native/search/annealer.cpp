@@ -56,8 +56,8 @@ Annealer::Annealer(std::shared_ptr<const Design> design, const double* x, const 
 
 void Annealer::require_legal() const {
   if (!proposer_.legal().all_fit()) {
-    throw std::invalid_argument("a hard macro overlaps another or lies beyond the canvas, or breaks a constraint; "
-                                "legalise the placement first");
+    throw std::invalid_argument("a hard macro overlaps another one, extends beyond the canvas or violates a "
+                                "constraint; legalise the placement first");
   }
 }
 

@@ -53,7 +53,7 @@ class Annealer {
   void restart(const double* x, const double* y, const std::int8_t* orientation);
   // The same, but discards the best placement.
   void begin_anew(const double* x, const double* y, const std::int8_t* orientation);
-  // Places the soft macros anew; keeps the result only if it is better. Returns whether it is.
+  // Places the soft macros again; keeps the result only if it is better. Returns whether it is.
   bool replace_soft(SoftPlacer& placer);
 
   const IncrementalCost& cost() const { return *cost_; }

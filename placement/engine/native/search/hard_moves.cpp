@@ -215,7 +215,7 @@ const std::vector<Move>& hard_moves() {
       {"hard_align", 1.0, has_hard<1>, hard_align},        // to the centre of a block of gcells near by
       {"hard_jump", 0.5, has_hard<1>, hard_jump},          // anywhere
       {"hard_pull", 0.5, has_hard<1>, hard_pull, 2.0},     // near another pin of one of its nets
-      {"hard_abut", 0.5, has_hard<2>, hard_abut},          // beside another hard macro
+      {"hard_abut", 0.5, has_hard<2>, hard_abut},          // next to another hard macro
       {"hard_swap", 2.0, has_hard<2>, hard_swap},          // exchanges two positions
       {"hard_permute", 0.3, has_hard<4>, hard_permute},    // exchanges three or four positions cyclically
       {"hard_roll", 1.0, has_hard<4>, hard_roll},          // moves one along its row or column; those in between close the gap

@@ -42,7 +42,8 @@ class PriceMaps {
   // Adds a route of `weight` tracks (negative: removes it) along `row` between the columns, then along `to_column`
   // between the rows. Takes effect at the next set_prices.
   void add_route(int row, int column, int to_row, int to_column, float weight) {
-    const float right = to_column > column ? weight : -weight, up = to_row > row ? weight : -weight;
+    static constexpr float kSign[] = {-1, 1};  // no branch: directions are unpredictable
+    const float right = weight * kSign[to_column > column], up = weight * kSign[to_row > row];
     float* along = horizontal_steps_.data() + row * row_stride_;
     along[column] += right;
     along[to_column] -= right;

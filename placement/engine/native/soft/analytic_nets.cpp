@@ -113,8 +113,8 @@ void SoftNets::reroute(const Incidence& net, const Spot& before, const Spot& aft
     reached_after |= cell == after.cell;
   }
   const Spot& driver = other(net.others_start);
-  if (!reached_before) maps.add_route(driver.row, driver.column, before.row, before.column, -weight);
-  if (!reached_after) maps.add_route(driver.row, driver.column, after.row, after.column, weight);
+  maps.add_route(driver.row, driver.column, before.row, before.column, reached_before ? 0 : -weight);
+  maps.add_route(driver.row, driver.column, after.row, after.column, reached_after ? 0 : weight);
 }
 
 }  // namespace placement

@@ -235,8 +235,8 @@ void PricedWindow::add_density(int row_shift, int column_shift, float share, con
     float* total = total_[r];
     for (int c = 0; c < lanes_; c += Lanes::kCount) {
       const Lanes before = Lanes::load(density + c) - start, after = before + area;
-      const Lanes ramp_before = max(zero, min(before, bend)), ramp_after = max(zero, min(after, bend));
-      const Lanes above_before = max(zero, before - bend), above_after = max(zero, after - bend);
+      const Lanes ramp_before = max(min(before, bend), zero), ramp_after = max(min(after, bend), zero);
+      const Lanes above_before = max(before - bend, zero), above_after = max(after - bend, zero);
       (Lanes::load(total + c) + curve * (ramp_after * ramp_after - ramp_before * ramp_before) +
        slope * (above_after - above_before))
           .store(total + c);
@@ -246,11 +246,10 @@ void PricedWindow::add_density(int row_shift, int column_shift, float share, con
 
 PricedWindow::Gcell PricedWindow::cheapest(const SoftBox& box) const {
   alignas(32) float least[kMost];  // minimum in each column
-  std::copy(total_[0], total_[0] + lanes_, least);
-  for (int r = 1; r < rows_; ++r) {
-    for (int c = 0; c < lanes_; c += Lanes::kCount) {
-      min(Lanes::load(least + c), Lanes::load(total_[r] + c)).store(least + c);
-    }
+  for (int c = 0; c < lanes_; c += Lanes::kCount) {
+    Lanes lowest = Lanes::load(total_[0] + c);
+    for (int r = 1; r < rows_; ++r) lowest = min(lowest, Lanes::load(total_[r] + c));
+    lowest.store(least + c);
   }
   const int column = static_cast<int>(std::min_element(least, least + columns_) - least);
   int row = 0;

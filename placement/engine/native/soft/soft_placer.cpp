@@ -78,7 +78,7 @@ std::unique_ptr<SoftPlacer> plain_soft_placer(const std::string& name, std::shar
   if (name == "analytic_fast") return std::make_unique<Analytic>(std::move(design), fast_analytic_options());
   std::string choices;
   for (const std::string& known : soft_placer_names()) choices += (choices.empty() ? "" : ", ") + known;
-  throw std::invalid_argument("soft-macro placer '" + name + "' is not known; choose one of: " + choices);
+  throw std::invalid_argument("unknown soft-macro placer '" + name + "'; choose one of: " + choices);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ using ConstMap = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device:
 using Map = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void require(bool fits) {
-  if (!fits) throw nb::value_error("arrays of different lengths");
+  if (!fits) throw nb::value_error("the arrays must have the same length");
 }
 
 Wirelength wirelength_of(std::int64_t nodes, Integers net_start, Integers pin_node, Floats pin_x, Floats pin_y,
@@ -55,7 +55,7 @@ Rectangles rectangles(const Floats& x, const Floats& y, const Floats& half_width
 
 template <class AnyMap>
 Bins bins_of(const AnyMap& map) {
-  if (map.shape(0) < 3 || map.shape(1) < 4) throw nb::value_error("fewer than 3 x 4 bins");
+  if (map.shape(0) < 3 || map.shape(1) < 4) throw nb::value_error("the map must have at least 3 x 4 bins");
   return {static_cast<std::int64_t>(map.shape(0)), static_cast<std::int64_t>(map.shape(1))};
 }
 
@@ -112,13 +112,17 @@ nb::dict route_nets(Floats x, Floats y, Integers start, std::int32_t across, std
                     double gcell_height, Floats capacity, std::int32_t rounds) {
   const route::GridSize size{across, up, gcell_width, gcell_height};
   if (across < 2 || up < 2) throw std::invalid_argument("route: the grid must be at least 2 x 2");
-  if (capacity.size() != static_cast<std::size_t>(size.edges())) throw std::invalid_argument("route: one capacity per edge");
+  if (capacity.size() != static_cast<std::size_t>(size.edges())) {
+    throw std::invalid_argument("route: one capacity per edge is needed");
+  }
   if (start.size() < 1 || x.size() != y.size() || start.data()[0] != 0 ||
       start.data()[start.size() - 1] != static_cast<std::int32_t>(x.size())) {
-    throw std::invalid_argument("route: net starts that do not fit the pins");
+    throw std::invalid_argument("route: the nets' starts do not match the pins");
   }
   for (std::size_t net = 1; net < start.size(); ++net) {
-    if (start.data()[net] < start.data()[net - 1]) throw std::invalid_argument("route: net starts must rise");
+    if (start.data()[net] < start.data()[net - 1]) {
+      throw std::invalid_argument("route: the nets' starts must not decrease");
+    }
   }
   const auto hear_signals = [] {
     nb::gil_scoped_acquire acquire;

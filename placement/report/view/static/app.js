@@ -118,7 +118,7 @@ export class App {
     if (!path) return;
     let answer = await this.ask("save", { form, path });
     if (answer?.exists) {
-      if (!(await askWhether("Replace the file?", `${answer.exists} is there already.`, "Replace"))) return;
+      if (!(await askWhether("Replace the file?", `${answer.exists} already exists.`, "Replace"))) return;
       answer = await this.ask("save", { form, path, replace: true });
     }
     if (answer?.path) {

@@ -1,4 +1,4 @@
-// Two placements of the window: beside each other, one over the other, or moved macros joined by lines.
+// Two placements of the window: side by side, one over the other, or moved macros joined by lines.
 
 import { button, element, fill } from "./dom.js";
 

@@ -52,11 +52,11 @@ export class Constrain {
     if (node === undefined || node < 0 || design.kind[node] !== HARD) return app.tell("select a macro first, or draw around one", true);
     const [width, height] = placement.sides(design, node), x = placement.x[node], y = placement.y[node];
     const drawn = [Math.max(x - width / 2 - left, right - x - width / 2, 0), Math.max(y - height / 2 - low, high - y - height / 2, 0)];
-    const text = await askText("A halo", `Across and up in orientation N (µm), for ${nodes.length || 1} ${nodes.length > 1 ? "macros" : "macro"}:`,
+    const text = await askText("A halo", `x and y in orientation N (µm), for ${nodes.length || 1} ${nodes.length > 1 ? "macros" : "macro"}:`,
       (placement.orientation[node] >= 4 ? drawn.reverse() : drawn).map((side) => side.toFixed(2)).join(", "), "Set");
     if (!text) return;
     const halo = text.split(/[ ,]+/).map(Number);
-    if (![2, 4].includes(halo.length) || halo.some(Number.isNaN)) app.tell(`${text}: must be two numbers, across and up, or four, left, bottom, right and top, in µm`, true);
+    if (![2, 4].includes(halo.length) || halo.some(Number.isNaN)) app.tell(`${text}: must be two numbers, x and y, or four, left, bottom, right and top, in µm`, true);
     else app.ask("constrain", { what: "halo", halo, nodes: nodes.length ? nodes : [node] });
 
     function away(one) { return Math.hypot(placement.x[one] - (left + right) / 2, placement.y[one] - (low + high) / 2); }

@@ -18,7 +18,7 @@ function difference(name, value) {
   return cell;
 }
 
-// Puts the table into an element; only what has changed where the table is there already.
+// Puts the table into an element; only what has changed where the table already exists.
 export function updateCosts(parent, model) {
   const made = costTable(model), old = parent.querySelectorAll("td"), now = made.querySelectorAll("td");
   if (old.length !== now.length || parent.firstChild?.className !== made.className) {

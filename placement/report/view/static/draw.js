@@ -12,7 +12,7 @@ const PORT_SIZE = 3.5; // pixels
 const REST = 120; // ms without a move after which the view rests, at least
 
 export class Painter {
-  // `redraw` asks for another picture, once the view rests.
+  // `redraw` requests another picture once the view rests.
   constructor(context, design, viewport, colours, redraw = () => {}) {
     Object.assign(this, { context, design, viewport, colours, redraw });
   }
@@ -62,7 +62,7 @@ export class Painter {
     if (shown.layers.ports) this.ports();
   }
 
-  // A picture of what rests during a drag, made anew when the view changes.
+  // A picture of what rests during a drag, redrawn when the view changes.
   resting() {
     const { context, viewport, shown } = this, { width, height } = context.canvas, { scale, left, top } = viewport;
     const key = JSON.stringify([scale, left, top, width, height, shown.layers, shown.map?.name, this.colours.paper, Boolean(shown.cells), shown.layers.slack && shown.timing?.macros]);

@@ -5,7 +5,7 @@ import { halfPerimeter } from "./data.js";
 const MOST_LINES = 150, MOST_PINS = 200, MOST_NETS = 60, LEAST_CHANGE = 1e-3;
 
 // Lines from each selected node to others: [{from, to, weight}], the heaviest first. A net of k pins joins each pair of its
-// nodes by its weight / (k - 1); nets of many pins join everything, and are left out.
+// nodes by its weight / (k - 1); nets of many pins join everything, and are omitted.
 export function flylines(design, chosen) {
   if (!design.nets) return [];
   const { start, node, weight } = design.nets;

@@ -3,11 +3,11 @@
 import { element } from "./dom.js";
 
 export const KEYS = [
-  ["drag", "moves macros; on empty ground: moves the view"], ["wheel", "zooms; Shift-wheel moves the view sideways"],
+  ["drag", "moves macros; on an empty area: moves the view"], ["wheel", "zooms; Shift-wheel moves the view sideways"],
   ["Shift click, Shift drag", "adds to the selection"], ["right or Alt drag", "moves the view"], ["arrows", "move the view; with Shift: nudge the selection by 1 µm"],
   ["+ − f", "zoom in, zoom out, show everything or the selection"], ["Ctrl-z, Ctrl-Shift-z", "undo, redo"], ["Ctrl-s", "save"],
   ["r R x y", "turn right, turn left, mirror left to right, mirror upside down"], ["s l u", "swap two, fix, release"],
-  ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal gaps across, up"],
+  ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal horizontal, vertical gaps"],
   ["m", "measure: drag from one point to another"], ["/", "find by name"], ["d", "dark or light"], ["Esc", "cancels a drag; clears the selection"], ["?", "this list"],
 ];
 

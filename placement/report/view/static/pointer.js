@@ -78,7 +78,7 @@ export class Pointer {
     const offset = [world[0] - gesture.world[0], world[1] - gesture.world[1]];
     mover.to(offset, ATTRACTS / this.viewport.scale, event.ctrlKey || event.metaKey);
     const [dx, dy] = offset;
-    this.status.tell(`moved by Δx ${micrometres(dx)}, Δy ${micrometres(dy)}; Ctrl: without snapping, Esc: back`);
+    this.status.tell(`moved by Δx ${micrometres(dx)}, Δy ${micrometres(dy)}; Ctrl: without snapping, Esc: cancel`);
   }
 
   up() {
