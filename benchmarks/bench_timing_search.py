@@ -141,7 +141,8 @@ class Bench:
 
         def compute() -> Values:
             cells, took = self._cells(placement)
-            return {kind: self._figures(*cells[kind]) for kind in (WIRES, DRIVEN)} | {"took": took}
+            kinds = (WIRES, DRIVEN) if stem.startswith("wires") else (DRIVEN,)
+            return {kind: self._figures(*cells[kind]) for kind in kinds} | {"took": took}
 
         found = self._kept(f"{stem}.figures", compute)
         took = found["took"]
@@ -227,14 +228,22 @@ def changes(rows: dict[str, list[Values]], row: str, base: str, key: str) -> np.
     return np.log((values[:, 0] + values[:, 2]) / (values[:, 1] + values[:, 2]))
 
 
-def interval(logarithms: np.ndarray) -> str:
-    """Returns the geometric mean of ratios as a change in percent, with Student's 95% interval if there are several."""
-    if not len(logarithms):
+def interval(logarithms: Sequence[np.ndarray]) -> str:
+    """Returns the geometric mean of ratios as a change in percent, with Student's 95% interval.
+
+    Args:
+        logarithms: of each design, one for each seed. The designs count alike and are given: the interval covers the
+            scatter of the seeds, whose variance is pooled.
+    """
+    each = [one for one in logarithms if len(one)]
+    if not each:
         return "-"
-    text = f"{np.expm1(logarithms.mean()):+.1%}"
-    if len(logarithms) > 1:
-        error = stats.sem(logarithms) * stats.t.ppf(0.975, len(logarithms) - 1)
-        text += " ({:+.1%} to {:+.1%})".format(*np.expm1(logarithms.mean() + np.array([-error, error])))
+    mean, freedom = np.mean([one.mean() for one in each]), sum(len(one) - 1 for one in each)
+    text = f"{np.expm1(mean):+.1%}"
+    if freedom:
+        variance = sum(((one - one.mean()) ** 2).sum() for one in each) / freedom
+        error = stats.t.ppf(0.975, freedom) * np.sqrt(variance * sum(1 / len(one) for one in each)) / len(each)
+        text += f" ({np.expm1(mean - error):+.1%} to {np.expm1(mean + error):+.1%})"
     return text
 
 
@@ -265,13 +274,12 @@ def main(words: Sequence[str] | None = None) -> None:
         found.append(Bench(name, given).run())
         print_rows(Path(name).name, found[-1])
         for row, base in PAIRS:
-            each = (f"{title} {interval(changes(found[-1], row, base, key))}" for key, title in CHANGES)
+            each = (f"{title} {interval([changes(found[-1], row, base, key)])}" for key, title in CHANGES)
             print(f"{row} / {base}: {', '.join(each)}", flush=True)
     print("\nmeans of the designs")
     for row, base in PAIRS:
         for key, title in CHANGES:
-            each_design = [one for rows in found if len(one := changes(rows, row, base, key))]
-            print(f"{row} / {base}: {title} {interval(np.array([one.mean() for one in each_design]))}")
+            print(f"{row} / {base}: {title} {interval([changes(rows, row, base, key) for rows in found])}")
 
 
 if __name__ == "__main__":

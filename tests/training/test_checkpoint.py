@@ -119,7 +119,7 @@ def test_a_checkpoint_of_an_older_format_is_rejected_with_a_remedy(
         patched.setattr(checkpoint, "FORMAT", 1)
         checkpoints.save(1, {"a": np.zeros(3)}, {})
     for read in (checkpoints.record, lambda: checkpoints.restore({"a": np.zeros(3)})):
-        with pytest.raises(CheckpointMismatch, match=r"/1: has format version 1, .* give another run_dir"):
+        with pytest.raises(CheckpointMismatch, match=r"/1: has format version 1; .* give another run_dir"):
             read()
 
 
