@@ -36,6 +36,7 @@ from placement.evaluation.searching import Candidate, ranked
 from placement.flat.correspondence import core_of
 from placement.flat.flat_evaluator import FlatEvaluator
 from placement.flat.global_placement import CellPlacement
+from placement.flat.legalisation import LegalCells
 from placement.flat.opensta import OpenSta
 from placement.flat.routing import RoutingResources, route_estimate
 from placement.flat.timing import TimingEvaluator
@@ -124,15 +125,16 @@ class Bench:
         """
         begun = time.process_time()
         spread, again = self._evaluator.shorter_spread(placement)
-        by_wires = self._legal(spread)
-        placed = time.process_time()
-        driven = self._legal(self._evaluator.timing_driven(spread, again))
-        took = {WIRES: placed - begun, DRIVEN: time.process_time() - placed}
-        return {WIRES: by_wires, DRIVEN: driven}, took
-
-    def _legal(self, cells: CellPlacement) -> tuple[CellPlacement, int]:
-        legal = self._evaluator.legalised(cells)
+        legal = self._evaluator.legalised(spread)
         assert legal is not None, "the design has no rows"
+        placed = time.process_time()
+        rounds = self._evaluator.legal_rounds(spread, again)
+        took = {WIRES: placed - begun, DRIVEN: time.process_time() - placed - legal.seconds}
+        return {WIRES: self._on_rows(spread, legal), DRIVEN: self._on_rows(*rounds)}, took
+
+    @staticmethod
+    def _on_rows(cells: CellPlacement, legal: LegalCells | None) -> tuple[CellPlacement, int]:
+        assert legal is not None
         return cells._replace(placement=legal.placement, wirelength=legal.wirelength), legal.without_place
 
     def _judged(self, stem: str, seconds: float, seed: int, kind: str) -> Values:
@@ -182,12 +184,13 @@ class Bench:
 
     def _scale(self, placement: Placement) -> float:
         """Bisects for the scale of the clocks at which cells by wirelength miss the shortest one as requested."""
-        cells = self._legal(self._evaluator.shorter_spread(placement)[0])[0].placement
+        legal = self._evaluator.legalised(self._evaluator.shorter_spread(placement)[0])
+        assert legal is not None, "the design has no rows"
         low, high = 0.05, 20.0
         while high / low > 1.001:
             middle = (low * high) ** 0.5
             timing = scaled(self._imported, middle)
-            slack = TimingEvaluator(timing, self._flat).evaluate(cells, paths=0).total.wns
+            slack = TimingEvaluator(timing, self._flat).evaluate(legal.placement, paths=0).total.wns
             missed = slack < -self._given.missed * shortest(timing)
             low, high = (middle, high) if missed else (low, middle)
         return high

@@ -138,8 +138,7 @@ class FullEvaluator:
     def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
         """Returns the cells of `FullEvaluation.legal`; takes the arguments and raises the errors of `place`."""
         spread, again = self._evaluator.shorter_spread(placement, stopped=stopped)
-        spread = self._evaluator.timing_driven(spread, again, stopped=stopped)
-        return self._legalised(spread, self._evaluator.legalised(spread))
+        return self._legalised(*self._evaluator.legal_rounds(spread, again, stopped=stopped))
 
     def evaluate(
         self,

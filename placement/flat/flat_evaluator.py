@@ -36,7 +36,7 @@ COMPACT_BALANCE = 1e-3  # `PlacerSettings.balance` for the dense stage: spread c
 TIMING_ROUNDS = 2  # maximum number of rounds that weigh the wires of critical paths and spread the cells again
 MOST_LONGER = 1.02
 """Maximum wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
-count.
+count. Both are legal.
 """
 Again = Callable[[Netlist], CellPlacement]  # spreads the cells from the same start for a netlist with other weights
 
@@ -45,12 +45,26 @@ class FlatEvaluation(NamedTuple):
     """Results for a macro placement."""
 
     dense: CellPlacement  # the cells placed as densely as possible
-    # the cells as a flow leaves them (`spread_cells`); with timing, the result of `timing_driven`
+    # the cells as a flow leaves them (`spread_cells`); with timing, the result of `legal_rounds`
     spread: CellPlacement
     legal: LegalCells | None  # the spread cells on the sites of rows; None if the floorplan has no rows
     route: RoutingEstimate  # the routing estimate of the legal cells, or of the spread cells if there are no rows
     global_route: RoutingEstimate  # the routing estimate of the spread cells
     cell_utilization: float  # area of the cells over the whitespace clear of macros and PDN channels
+
+
+class _Round(NamedTuple):
+    """Spread cells, the same after legalisation, and the total negative slack of the latter in ps, at most 0."""
+
+    spread: CellPlacement
+    legal: LegalCells | None
+    slack: float
+
+    def rank(self, first: "_Round") -> tuple[bool, bool, bool, float]:
+        """Sorts rounds by their legal cells, best last; those that cost more than the first one allows come earlier."""
+        wirelength, most = (one.legal.wirelength if one.legal else one.spread.wirelength for one in (self, first))
+        without_place, places = (one.legal.without_place if one.legal else 0 for one in (self, first))
+        return self.spread.converged, without_place <= places, wirelength <= MOST_LONGER * most, self.slack
 
 
 class FlatEvaluator:
@@ -110,8 +124,7 @@ class FlatEvaluator:
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         spread, again = self.shorter_spread(placement, report=report, stopped=stopped)
         dense = self._dense(macros, report, stopped, spread.placement)
-        spread = self.timing_driven(spread, again, stopped=stopped)
-        legal = self.legalised(spread)
+        spread, legal = self.legal_rounds(spread, again, stopped=stopped)
         resources = RoutingResources.of(self._design.canvas)
         routes = [
             route_estimate(netlist, one.placement, self._core, resources) for one in (spread, legal) if one is not None
@@ -173,29 +186,36 @@ class FlatEvaluator:
         best, again = min(found, key=lambda one: (not one[0].converged, one[0].wirelength))
         return best._replace(seconds=seconds + sum(one.seconds for one, _ in found)), again
 
-    def timing_driven(
+    def legal_rounds(
         self, cells: CellPlacement, again: Again, *, stopped: Callable[[], bool] | None = None
-    ) -> CellPlacement:
-        """Spreads the cells again with the wires of their critical paths as additional nets, until no path fails.
+    ) -> tuple[CellPlacement, LegalCells | None]:
+        """Legalises spread cells; with timing, spreads and legalises them again until no path fails.
 
-        Returns the round with the least negative slack among those within `MOST_LONGER`; returns `cells` if no round is
-        better or there is no timing. Raises DesignError if a node has no position.
+        Each round has the wires of critical paths as additional nets. Returns the spread and the legal cells of one
+        round, which may be the given one: of the rounds within `MOST_LONGER` that leave no more cells without a place,
+        the one with the least negative slack after legalisation. Without rows there are no legal cells, and the spread
+        ones count. Their seconds cover all rounds. Raises DesignError if a node has no position.
         """
         if self._timing is None:
-            return cells
+            return cells, self.legalised(cells)
         critical = CriticalWires(self._timing)
-        found = [(critical.add(cells.placement), cells)]
-        while len(found) <= TIMING_ROUNDS and found[-1][0] < 0 and not (stopped and stopped()):
+        rounds: list[_Round] = []
+        spread = cells
+        while True:
+            legal = self.legalised(spread)
+            rounds.append(_Round(spread, legal, critical.add((legal or spread).placement)))
+            if len(rounds) > TIMING_ROUNDS or rounds[-1].slack == 0 or (stopped and stopped()):
+                break
             try:
-                last = again(critical.netlist())
+                spread = again(critical.netlist())
             except DesignError:  # they diverge
                 break
-            last = last._replace(wirelength=half_perimeter(self.flat.netlist, last.placement))
-            found.append((critical.add(last.placement), last))
-        _, best = max(
-            found, key=lambda one: (one[1].converged, one[1].wirelength <= MOST_LONGER * cells.wirelength, one[0])
-        )
-        return best._replace(seconds=cells.seconds + sum(one.seconds for _, one in found[1:]))
+            spread = spread._replace(wirelength=half_perimeter(self.flat.netlist, spread.placement))
+        best = max(rounds, key=lambda one: one.rank(rounds[0]))
+        spread = best.spread._replace(seconds=sum(one.spread.seconds for one in rounds))
+        if best.legal is None:
+            return spread, None
+        return spread, best.legal._replace(seconds=sum(one.legal.seconds for one in rounds if one.legal))
 
     def _dense(
         self,
