@@ -35,8 +35,8 @@ COMPACT_BALANCE = 1e-3  # `PlacerSettings.balance` for the dense stage: spread c
 
 TIMING_ROUNDS = 2  # maximum number of rounds that weigh the wires of critical paths and spread the cells again
 MOST_LONGER = 1.02
-"""Maximum wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
-count. Both are legal.
+"""Maximum legal wirelength of a timing-driven round, relative to placement by wirelength alone; longer rounds do not
+count.
 """
 Again = Callable[[Netlist], CellPlacement]  # spreads the cells from the same start for a netlist with other weights
 
@@ -61,7 +61,7 @@ class _Round(NamedTuple):
     slack: float
 
     def rank(self, first: "_Round") -> tuple[bool, bool, bool, float]:
-        """Sorts rounds by their legal cells, best last; those that cost more than the first one allows come earlier."""
+        """Key that sorts rounds, best last; `first` is placed by wirelength alone."""
         wirelength, most = (one.legal.wirelength if one.legal else one.spread.wirelength for one in (self, first))
         without_place, places = (one.legal.without_place if one.legal else 0 for one in (self, first))
         return self.spread.converged, without_place <= places, wirelength <= MOST_LONGER * most, self.slack
