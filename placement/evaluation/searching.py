@@ -291,7 +291,7 @@ def find_best(
                     number, design, starts, config, evaluator=evaluator, timer=timer, watch=watch, seed=seeds[number]
                 )
             except KeyboardInterrupt:
-                return  # stopped meanwhile
+                return  # stopped during the search
             if not stopped.is_set():
                 record.add(found)
                 bars[number](1.0, "")

@@ -130,7 +130,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
             events.append(self.requested)
             return super().__enter__()
 
-    def stopped_meanwhile(*_: Any, **__: Any) -> dict[str, float]:
+    def stopped_during_scoring(*_: Any, **__: Any) -> dict[str, float]:
         events[0].set()
         return {}
 
@@ -146,7 +146,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
     config = BenchmarkConfig(design=str(made), placers=("random@1", "greedy@1"), seeds=1, out=str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(command, "Interruption", Stopping)
-        patched.setattr(scoring.Judge, "scores", stopped_meanwhile)
+        patched.setattr(scoring.Judge, "scores", stopped_during_scoring)
         with pytest.raises(KeyboardInterrupt):  # exit status 130, for scripts
             command.benchmark(config, Console(quiet=True))
     assert (tmp_path / "benchmark.md").is_file()
@@ -159,7 +159,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["suite=smoke", "placements=a.plc"], "placements: belong to one design; give design="),
+        (["suite=smoke", "placements=a.plc"], "placements: need the design that they belong to; give design="),
         (["design=toy6", "placements=a.plc"], "placements=a.plc: no such file"),
         (["design=toy6", f"placements=[{TOY / 'initial.plc'},{TOY / 'initial.plc'}]"], "is given 2 times"),
         (
