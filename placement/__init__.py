@@ -70,7 +70,7 @@ __all__ = [
     "train",
     "write_placement",
 ]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _LATER = {
     "AnnealConfig": "placement.annealing.anneal_config",

@@ -48,7 +48,6 @@ DIFFERENT = {
     "runtime=ray": {
         "runtime.name": "ray",
         "runtime.actors": 2,
-        "runtime.env_threads": 1,
         "runtime.max_staleness": 1,
         "runtime.evaluator": True,
         **{f"runtime.roles.{role}.memory_mb": 4096 for role in ("actor", "shard", "cache", "evaluator")},

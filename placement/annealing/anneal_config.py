@@ -43,7 +43,7 @@ class AnnealConfig(Settings, group="anneal."):
             electrostatic, or for the chip cost and fewer than 4,000 moves per macro, one electrostatic start
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
-            a fifth of it to refine, or from one electrostatic start
+            and a fifth of that when refining a placement or one electrostatic start
         rotate: also try orientations that swap width and height
         spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves space
             for cells

@@ -18,7 +18,7 @@ from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState, naming_unplayable
-from placement.flat.clusters import place_design, roomy_spacing
+from placement.flat.clusters import place_design, spacing_for_channels
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
@@ -85,8 +85,10 @@ def affordable(
 ) -> tuple[AnnealConfig, int]:
     """Returns the settings of a search, with its starts, and the number of electrostatic starts it can afford.
 
-    The budget is `seconds`, or `moves` if `seconds` is None. If `seconds` do not suffice for one electrostatic start,
-    that method is dropped, unless it is the only one.
+    The budget is `seconds`, or `moves` if `seconds` is None. With the default starts and a budget of fewer than
+    `LEAST_MOVES` per macro, a search for the chip cost has one electrostatic start, even if that exceeds the budget.
+    Otherwise, if `MOST_OF_BUDGET` of `seconds` does not suffice for one, that method is dropped, unless it is the only
+    one.
     """
     methods = config.starts or DEFAULT_STARTS
     available = (moves or 0) if seconds is None else seconds * MOVES_PER_SECOND
@@ -218,7 +220,7 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
 def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Generator, count: int) -> Iterator[Start]:
     """Places hard and soft macros together as charges from `count` random initial positions, then legalises them."""
     least = config.spacing_in(design)
-    widest = roomy_spacing(design, spacing=least, blockages=config.blockages)
+    widest = spacing_for_channels(design, spacing=least, blockages=config.blockages)
     for number in range(count):
         seed = int(generator.integers(2**31))
         for spacing in dict.fromkeys((widest, least)):

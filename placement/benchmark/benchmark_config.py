@@ -57,7 +57,7 @@ class BenchmarkConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.placements and self.design is None:
-            raise ConfigError("placements: belong to one design; give design=")
+            raise ConfigError("placements: need the design that they belong to; give design=")
 
     @property
     def chosen(self) -> tuple[str, ...]:

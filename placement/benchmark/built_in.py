@@ -113,7 +113,11 @@ def _trained(preset: str | None) -> Callable[[Request, Path], Found]:
     def run(request: Request, folder: Path) -> Found:
         from placement.runtimes.public import train
 
-        settings: dict[str, object] = {"runtime.minutes": request.left() / 60, "ppo.iterations": 100_000}
+        settings: dict[str, object] = {
+            "runtime.minutes": request.left() / 60,
+            "runtime.env_threads": 1,  # more would use up the CPU time before the schedule ends
+            "ppo.iterations": 100_000,
+        }
         if preset is not None:
             settings["initial_policy"] = request.checkpoint
         with _interrupted_after((1 - SAVING_SHARE) * request.seconds):

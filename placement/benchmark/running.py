@@ -27,7 +27,7 @@ import placement
 from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.benchmark.placers_to_run import Placer, arguments, written_placement
 from placement.benchmark.run_request import CURVE_NAME, PLACEMENT_NAME
-from placement.benchmark.scoring import Judge, broken_rules
+from placement.benchmark.scoring import OF_COLOQUINTE, Judge, broken_rules
 from placement.benchmark.suites import Suite, SuiteDesign
 from placement.evaluation.placements import read_file
 from placement.netlist.design import Design
@@ -136,7 +136,8 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
     if result["status"] == "ok":
         found, _ = read_file(str(job.kept), str(job.path), design)  # as rounded in the file
         try:
-            result["scores"] = judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
+            cells_of_others = {name: score for name, score in result["scores"].items() if name in OF_COLOQUINTE}
+            result["scores"] = cells_of_others | judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
             result["full_evaluation"] = judge.full_evaluation
         except DesignError as error:
             result |= {"status": "failed", "reason": str(error)[:MOST_REASON]}

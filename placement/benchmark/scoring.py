@@ -12,6 +12,7 @@ import numpy as np
 from placement.benchmark.coloquinte_judge import coloquinte_scores, is_installed
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs, legality, proxy_cost, violations
+from placement.flat.flat_evaluator import FULL_EVALUATION
 from placement.flat.placement_timer import timer_or_none
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FLAT_NAME
@@ -21,10 +22,6 @@ from placement.netlist.load import OPTIMUM_NAME
 if TYPE_CHECKING:
     from placement.evaluation.full_evaluation import FullEvaluator
 
-FULL_EVALUATION = 2
-"""Version of the full evaluation. Results of an earlier one are scored again; until version 2, cells were spread into
-slivers of row area.
-"""
 MOVED = 1e-3  # tolerance in µm for the position of a fixed node, because files round
 
 

@@ -33,6 +33,7 @@ from placement.evaluation.placements import (
     write_results,
 )
 from placement.evaluation.settings import LegaliseConfig, PlacementSettings, SearchConfig
+from placement.flat.flat_evaluator import FULL_EVALUATION
 from placement.flat.placement_timer import PlacementTimer
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
@@ -291,7 +292,7 @@ def find_best(
                     number, design, starts, config, evaluator=evaluator, timer=timer, watch=watch, seed=seeds[number]
                 )
             except KeyboardInterrupt:
-                return  # stopped meanwhile
+                return  # stopped during the search
             if not stopped.is_set():
                 record.add(found)
                 bars[number](1.0, "")
@@ -393,8 +394,8 @@ def _find(
 def _identity(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
-    timed = {"timing_driven": True} if config.timing > 0 else {}
-    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins, **timed}
+    cells = {"full_evaluation": FULL_EVALUATION, "timing_driven": config.timing > 0}
+    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins, **cells}
 
 
 class _Record:

@@ -41,11 +41,12 @@ def place_design(
     return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed), blockages)
 
 
-def roomy_spacing(design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
+def spacing_for_channels(design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
     """Returns a spacing of macros for `place_design` that legalisation hardly changes, at least `spacing`, in µm.
 
-    It is two PDN channels, which cells keep free anyway, or as much of that as leaves the cells enough whitespace. With
-    less of it, legalisation pushes macros onto the cells between them.
+    It is `2 * PDN_CHANNEL`, or as much of that as lets the cells fill at most `FULLEST` of the remaining whitespace.
+    With a smaller spacing, legalisation pushes macros onto the cells between them. Without soft macros, it is
+    `spacing`.
 
     Args:
         design: a design with its halos and blockages.

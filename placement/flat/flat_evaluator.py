@@ -28,6 +28,10 @@ from placement.netlist.design import Design, Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
+FULL_EVALUATION = 2
+"""Version of the full evaluation. Results of an earlier one are computed again. Before version 2, cells were also
+spread into slivers of row area.
+"""
 STAGES = 3  # number of cell placement stages: spread from the clusters, spread from the middle, dense
 CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
 """`PlacerSettings` for a start from clusters: cells stay with their clusters and have time to find their order."""

@@ -75,7 +75,9 @@ class PlacementTimer:
     def cells(self, placement: Placement) -> Placement:
         """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
         if not (self._cluster >= 0).any():
-            raise DesignError(f"{self._name}: the cells are not clustered; use full=true, which places them")
+            raise DesignError(
+                f"{self._name}: the cells are not clustered; only evaluate full=true places and times them"
+            )
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 
     def notes(self, found: TimingEstimate, *, in_clusters: bool) -> list[str]:

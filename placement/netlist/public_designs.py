@@ -188,7 +188,7 @@ def fetch(
         The folder.
 
     Raises:
-        DesignError: there is no such design, the source is no address, or the bytes of a file are not the expected
+        DesignError: there is no such design, the source is not an address, or the bytes of a file are not the expected
             ones.
         OSError: a file cannot be downloaded or written; the message names the file, the reason and a remedy.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
 
-SLIVER = 20  # minimum number of sites in a run that is not a sliver, in which few cells fit
+SLIVER = 20  # sites; a shorter run is a sliver, in which few cells fit
 _MOST_CELLS = 0.99  # fraction of the cells that fit in a channel; a few very wide ones would widen all channels
 _MOST_COVERED = 0.9
 """Maximum fraction of the core under macros with half the spacing around them, so that legal placements exist."""

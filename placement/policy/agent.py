@@ -185,7 +185,7 @@ class Network:
 class Agent(Acting):
     """Draws actions with a network; an observation's `design` indexes `designs`, as in the environment pool.
 
-    `trace_count` is the number of times that `embed` or `act` was traced, that is, recompiled.
+    `trace_count` is the number of times that `embed` or `act` was traced, that is, compiled.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
@@ -210,7 +210,7 @@ class Agent(Acting):
     def act_together(
         self, network: EmbeddedParameters, requests: Sequence[Request], *, greedy: bool = False, temperature: float = 1
     ) -> list[Decision]:
-        """See `Acting`; a different number of requests is recompiled."""
+        """See `Acting`; a different number of requests causes a recompilation."""
         for request in requests:
             self._check(request.observation)
         packed, energies = self._act(*network, self.inputs, tuple(requests), np.float32(temperature), greedy=greedy)

@@ -224,7 +224,7 @@ class Learner:
 
     Attributes:
         state: a pytree; may be replaced by one of the same structure (NumPy or JAX arrays) to resume.
-        trace_count: number of times that the gradient step was traced, that is, recompiled.
+        trace_count: number of times that the gradient step was traced, that is, compiled.
     """
 
     state: LearnerState
@@ -303,7 +303,7 @@ class Learner:
 
         Args:
             episodes: this host's, at least one; any number, the same on every host. A different number than before may
-                be recompiled.
+                cause a recompilation.
 
         Raises:
             ValueError: there is no episode, or one has an unknown design or a wrong number of steps.

@@ -115,8 +115,7 @@ class ReplayShard:
         return self.statistics().size
 
     def checkpoint(self) -> Path:
-        """Saves the stored episodes, completely or not at all; writers and readers wait until then. Only the newest is
-        kept.
+        """Saves the stored episodes, completely or not at all, while writers and readers wait. Only the newest is kept.
 
         Returns:
             The checkpoint's folder.

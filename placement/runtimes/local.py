@@ -3,6 +3,8 @@
 `run` locks the run folder; `_train` builds the roles, from top to bottom, and passes each its inputs.
 """
 
+import os
+
 from placement.config import EPISODES_PER_DESIGN, TrainConfig
 from placement.engine.drawn_designs import DrawnDesigns
 from placement.engine.pool import make_pool
@@ -110,13 +112,14 @@ def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inf
 def _actor(setup: Setup, context: ActorContext, number: int, *, first: int) -> Actor:
     """An actor with its own environments; `first` is the iteration that its first episodes are for."""
     config, designs = setup.config, setup.designs
-    envs, threads = config.runtime.envs_per_actor, config.runtime.env_threads
+    envs, actors = config.runtime.envs_per_actor, config.runtime.actors
+    threads = config.runtime.env_threads or max(1, (os.cpu_count() or 1) // actors)
     compact = product_dtype(config.policy) != FLOAT32
     key = role_key(config.seed, SeedRole.ACTOR, number)
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
     if setup.drawn is not None:
         electrostatic = config.policy.electrostatic_bias != 0
-        drawn = DrawnEnvironments(setup.drawn, config.env, envs, threads, compact, electrostatic, config.runtime.actors)
+        drawn = DrawnEnvironments(setup.drawn, config.env, envs, threads, compact, electrostatic, actors)
         # The best placement of a drawn design is of no interest.
         return DrawnActor(number, context._replace(best=None), drawn, setup.agent, key=key, count=count)
     pool = make_pool(designs, envs, config=config.env, num_threads=threads, compact_maps=compact)

@@ -95,7 +95,7 @@ def is_evaluation(episode: Episode) -> bool:
 
 
 class _InStep:
-    """A pool's `send` and `recv` without overlap; the calling thread does all the work, in `send`."""
+    """A pool's `send` and `recv` without overlap: all work is done in `send`."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
         self._pool = pool
@@ -165,7 +165,7 @@ def _groups(pool: EnvironmentPool, key: jax.Array, batches: int) -> list[_Group]
 def _note(
     played: Episode, running: np.ndarray, ended: np.ndarray, step: int, decision: Decision, result: Result
 ) -> None:
-    """Writes one step of the `running` environments (bool [B]) into `played`, and what the `ended` ones came to."""
+    """Writes one step of the `running` environments (bool [B]) into `played`, and the results of the `ended` ones."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
     if not ended.any():

@@ -203,7 +203,7 @@ def own_listeners(port: int) -> list[socket.socket]:
     found = []
     for connection in psutil.Process().net_connections("tcp"):
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
-            with contextlib.suppress(OSError):  # closed by another thread meanwhile
+            with contextlib.suppress(OSError):  # already closed by another thread
                 found.append(socket.socket(fileno=os.dup(connection.fd)))
     return found
 
@@ -234,7 +234,7 @@ def remote_peers(port: int) -> list[str]:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Suppresses output to standard error; Reverb's own lines are shown only after an exception."""
+    """Suppresses output to standard error within the block; Reverb's own lines are shown only after an exception."""
     with _redirected, tempfile.TemporaryFile() as held:
         sys.stderr.flush()
         saved = os.dup(2)

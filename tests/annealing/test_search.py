@@ -167,18 +167,18 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
         assert costs[0] < 0.9 * compute_costs(design, scattered.placement, weights=weights).total
 
 
-def test_room_around_the_macros_makes_the_electrostatic_start_cheaper(design, monkeypatch):
+def test_space_around_the_macros_makes_the_electrostatic_start_cheaper(design, monkeypatch):
     def cost() -> float:
         (start,) = make_starts(design, AnnealConfig(starts=("electrostatic",)), 0, electrostatic=1)
         assert legality(design, start.placement) == (0, 0)
         return compute_costs(design, start.placement).total
 
-    with_room = cost()
-    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, spacing, **options: spacing)
+    with_space = cost()
+    monkeypatch.setattr(starts_module, "spacing_for_channels", lambda *args, spacing, **options: spacing)
     without = cost()
-    assert with_room < 0.85 * without
-    monkeypatch.setattr(starts_module, "roomy_spacing", lambda *args, **options: 1000.0)
-    assert cost() == without  # there is no room for that
+    assert with_space < 0.85 * without
+    monkeypatch.setattr(starts_module, "spacing_for_channels", lambda *args, **options: 1000.0)
+    assert cost() == without  # there is not enough space for that
 
 
 def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(design, monkeypatch):

@@ -17,6 +17,7 @@ from placement.benchmark.running import Usage
 from placement.cli.main import main
 from placement.engine.costs import cost
 from placement.evaluation import full_evaluation
+from placement.flat.flat_evaluator import FULL_EVALUATION
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import data_folder, load
 
@@ -97,12 +98,15 @@ def test_the_full_evaluation_is_added_without_another_run(
 ) -> None:
     assert call(made, tmp_path, "placers=random@0.3", "seeds=1") == 0
     before = result_of(tmp_path, "random@0.3", "made")
+    before["scores"]["coloquinte_wirelength"] = 7.0  # from a machine where it is installed
+    (tmp_path / "random@0.3/made/seed0.json").write_text(json.dumps(before))
     monkeypatch.setattr(running, "run_process", lambda *_, **__: pytest.fail("a placer ran again"))
     monkeypatch.setattr(scoring, "is_installed", lambda: False)
     assert call(made, tmp_path, "placers=random@0.3", "seeds=1", "full=true", "plots=true") == 0
     after = result_of(tmp_path, "random@0.3", "made")
-    assert after == {**before, "scores": after["scores"], "full_evaluation": scoring.FULL_EVALUATION}
+    assert after == {**before, "scores": after["scores"], "full_evaluation": FULL_EVALUATION}
     assert set(after["scores"]) == set(before["scores"]) | OF_CELLS
+    assert after["scores"]["coloquinte_wirelength"] == 7.0
     assert {path.name for path in tmp_path.glob("*.png")} == {"cost_over_time.png", "full.png", "placements.png"}
     drawn = full_evaluation.read_drawn(tmp_path / "random@0.3/made/seed0.npz")
     assert len(drawn.x) == len(drawn.y) == len(drawn.cluster) > 100
@@ -119,9 +123,9 @@ def test_scores_of_an_earlier_full_evaluation_are_incomplete(made: Path, monkeyp
     design, scores = load(str(made)), dict.fromkeys([*scoring.COSTS, *OF_CELLS], 1.0)
     cells, costs = (scoring.Judge(made, design, full=full) for full in (True, False))
     old: dict[str, Any] = {"status": "ok", "scores": scores}
-    for result in (old, {**old, "full_evaluation": scoring.FULL_EVALUATION - 1}):
+    for result in (old, {**old, "full_evaluation": FULL_EVALUATION - 1}):
         assert not running.is_complete(result, cells) and running.is_complete(result, costs)
-    assert running.is_complete({**old, "full_evaluation": scoring.FULL_EVALUATION}, cells)
+    assert running.is_complete({**old, "full_evaluation": FULL_EVALUATION}, cells)
 
 
 def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +134,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
             events.append(self.requested)
             return super().__enter__()
 
-    def stopped_meanwhile(*_: Any, **__: Any) -> dict[str, float]:
+    def stopped_during_scoring(*_: Any, **__: Any) -> dict[str, float]:
         events[0].set()
         return {}
 
@@ -146,7 +150,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
     config = BenchmarkConfig(design=str(made), placers=("random@1", "greedy@1"), seeds=1, out=str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(command, "Interruption", Stopping)
-        patched.setattr(scoring.Judge, "scores", stopped_meanwhile)
+        patched.setattr(scoring.Judge, "scores", stopped_during_scoring)
         with pytest.raises(KeyboardInterrupt):  # exit status 130, for scripts
             command.benchmark(config, Console(quiet=True))
     assert (tmp_path / "benchmark.md").is_file()
@@ -159,7 +163,7 @@ def test_a_stopped_evaluation_keeps_the_run(made: Path, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["suite=smoke", "placements=a.plc"], "placements: belong to one design; give design="),
+        (["suite=smoke", "placements=a.plc"], "placements: need the design that they belong to; give design="),
         (["design=toy6", "placements=a.plc"], "placements=a.plc: no such file"),
         (["design=toy6", f"placements=[{TOY / 'initial.plc'},{TOY / 'initial.plc'}]"], "is given 2 times"),
         (

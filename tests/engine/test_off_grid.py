@@ -167,7 +167,7 @@ def test_a_macro_without_a_position_is_rejected_before_an_episode() -> None:
     constraints = dataclasses.replace(
         design.constraints, blockages=np.array([[whole.x_low, whole.y_low, whole.x_high, whole.y_high]])
     )
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match="no legal position"):
         PlacementState(dataclasses.replace(design, constraints=constraints))
 
 

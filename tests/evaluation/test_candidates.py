@@ -63,8 +63,12 @@ def test_a_stopped_search_resumes_to_the_same_end(
     both = find_best(design, [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     whole = json.loads((searched / "candidates.json").read_text())["candidates"]
     assert {one.number: one.flat_wirelength for one in both} == {one["number"]: one["flat_wirelength"] for one in whole}
-    other = dataclasses.replace(config, seed=1)
-    assert not searching._Record(tmp_path, design, search_identity(design, [], **searching._identity(other))).found
+    same, other = searching._identity(config), searching._identity(dataclasses.replace(config, seed=1))
+    earlier = {**same, "full_evaluation": same["full_evaluation"] - 1}
+    found = [
+        searching._Record(tmp_path, design, search_identity(design, [], **one)).found for one in (same, other, earlier)
+    ]
+    assert len(found[0]) == 2 and not any(found[1:])
 
 
 def test_what_cannot_be_checked_is_rejected_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placement.flat import clusters
-from placement.flat.clusters import place_design, roomy_spacing, spread_clusters
+from placement.flat.clusters import place_design, spacing_for_channels, spread_clusters
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
@@ -87,7 +87,7 @@ def test_turned_macros_are_as_wide_as_they_are_high(clustered: Design) -> None:
     assert (first.orientation == turned.orientation).all()
 
 
-def test_macros_keep_two_channels_apart_as_far_as_the_cells_have_room() -> None:
+def test_macros_keep_two_channels_apart_as_far_as_the_cells_have_space() -> None:
     """Nine macros of 30 × 30 µm and a cluster of 40 × 40 µm, whose cells take 800 µm² and need 1,333 of whitespace."""
     macros = [Node(f"macro{i}", NodeKind.HARD, 20.0 + i % 3 * 32, 20.0 + i // 3 * 32, 30.0, 30.0) for i in range(9)]
     cluster = Node("cluster", NodeKind.SOFT, 30.0, 30.0, 40.0, 40.0)
@@ -95,7 +95,7 @@ def test_macros_keep_two_channels_apart_as_far_as_the_cells_have_room() -> None:
     def spacing(side: float, *, least: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
         canvas = dataclasses.replace(square_canvas(4, 4), width=side, height=side)
         nets = [Net([("macro0", 0, 0), ("cluster", 0, 0)])]
-        return roomy_spacing(build("nine", canvas, [*macros, cluster], nets), spacing=least, blockages=blockages)
+        return spacing_for_channels(build("nine", canvas, [*macros, cluster], nets), spacing=least, blockages=blockages)
 
     # With a spacing of s, side² − 9 · (30 + s)² must be at least 1,333; from 20 µm in steps of 2.5 µm.
     assert spacing(156.0) == 20.0  # 24,336 − 22,500

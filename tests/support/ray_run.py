@@ -249,14 +249,14 @@ def recorded(path: Path) -> Sequence[dict[str, Any]]:
 def check_record(folder: Path) -> None:
     """Checks that no episode is partial or duplicated, each has one version, and the best placement has its cost."""
     lines = recorded(folder / "record")
-    unreadable_lines = [episode for line in lines for episode in line["episodes"]]
+    episodes = [episode for line in lines for episode in line["episodes"]]
     assert all(len(line["episodes"]) == EPISODES for line in lines)
-    identities = [tuple(episode["identity"]) for episode in unreadable_lines]
+    identities = [tuple(episode["identity"]) for episode in episodes]
     assert len(set(identities)) == len(identities), "an episode was counted twice"
     steps = len(load("toy6").placing_order)
-    assert all(episode["taken"] == episode["length"] for episode in unreadable_lines)
-    assert all(episode["length"] == steps or episode["dead_end"] for episode in unreadable_lines), "half an episode"
-    assert all(episode["drawn_with"] == [episode["version"]] for episode in unreadable_lines), (
+    assert all(episode["taken"] == episode["length"] for episode in episodes)
+    assert all(episode["length"] == steps or episode["dead_end"] for episode in episodes), "half an episode"
+    assert all(episode["drawn_with"] == [episode["version"]] for episode in episodes), (
         "parameters changed within an episode"
     )
     best = _best(folder / "run")

@@ -186,18 +186,18 @@ def mlflow_server(folder: Path) -> Iterator[str]:
 
 def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:
-            return response.status == 200
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return reply.status == 200
     except OSError:
         return False
 
 
-def called(url: str, **body: Any) -> dict[str, Any]:
+def response(url: str, **body: Any) -> dict[str, Any]:
     """Returns the server's answer to a request to its REST interface."""
     data = json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return json.load(response)
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        return json.load(reply)
 
 
 @pytest.mark.slow
@@ -213,11 +213,11 @@ def test_mlflows_own_server_has_parameters_metrics_and_files(config: TrainConfig
         with tracked(config):
             learn(config, range(4, 5))
         api = f"{address}/api/2.0/mlflow"
-        experiment = called(f"{api}/experiments/get-by-name?experiment_name=toys")["experiment"]["experiment_id"]
-        (run,) = called(f"{api}/runs/search", experiment_ids=[experiment])["runs"]
+        experiment = response(f"{api}/experiments/get-by-name?experiment_name=toys")["experiment"]["experiment_id"]
+        (run,) = response(f"{api}/runs/search", experiment_ids=[experiment])["runs"]
         number = run["info"]["run_id"]
-        history = called(f"{api}/metrics/get-history?run_id={number}&metric_key=cost&max_results=9")["metrics"]
-        files = called(f"{api}/artifacts/list?run_id={number}")["files"]
+        history = response(f"{api}/metrics/get-history?run_id={number}&metric_key=cost&max_results=9")["metrics"]
+        files = response(f"{api}/artifacts/list?run_id={number}")["files"]
     assert run["info"]["status"] == "FINISHED"
     assert {"key": "ppo.iterations", "value": str(config.ppo.iterations)} in run["data"]["params"]
     assert [(one["step"], one["value"]) for one in history] == [(step, pytest.approx(1 / step)) for step in range(1, 5)]

@@ -104,7 +104,7 @@ def read_nodes(path: object, text: str) -> list[TextNode]:
         raise DesignError.at(path, line, message) from None
     except RecursionError:
         raise DesignError(f"{path}: messages are nested too deeply") from None
-    except ValueError as error:  # an escape that is no character
+    except ValueError as error:  # an escape that is not a character
         raise DesignError(f"{path}: {error}") from None
     nodes, at = list[TextNode](), 0
     starts = (found.start() for found in re.finditer(r"""\bname\s*:\s*["']""", text))

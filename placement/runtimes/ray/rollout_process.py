@@ -127,7 +127,7 @@ class ActorProcess(RolloutProcess):
             actors=lambda: coordinator.reply.actors,
             shortfall=lambda: coordinator.reply.shortfall,
         )
-        pool = make_pool(self.designs, envs, config=config.env, num_threads=runtime.env_threads)
+        pool = make_pool(self.designs, envs, config=config.env, num_threads=runtime.env_threads or 1)
         key = role_key(config.seed, SeedRole.ACTOR, number)
         # No two starts draw the same numbers; an episode that is played again after a restart would be counted twice.
         for half in (incarnation >> 20, incarnation & (2**20 - 1)):

@@ -16,7 +16,9 @@ namespace {
 
 constexpr double kDesignSeconds = 600;  // maximum wait of an environment for its next design
 constexpr double kSlice = 0.05;  // seconds between two checks for an interruption of the caller
-constexpr int kFew = 16;  // steps of at most so many environments take about as long as waking a thread
+// Steps of at most so many environments, with so many gcells in all, take about as long as waking a thread.
+constexpr int kFew = 16;
+constexpr std::size_t kFewCells = 20'000;
 
 // Number of forks of this process: a forked child has a pool's memory but not its threads.
 std::atomic<std::uint64_t> fork_count{0};
@@ -187,10 +189,11 @@ void EnvironmentPool::reset_locked(const std::int32_t* env_ids, int count, const
 void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
   if (!working_along && threads_.empty()) start_workers();
   Block* block = synchronous() ? states_.open(count) : nullptr;
-  bool takes_long = count > kFew;
+  bool takes_long = count > kFew || count * designs_.shape.cells() > kFewCells;
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
-    takes_long |= entry.environment.ends_next();
+    const bool begins = entry.request == Request::reset || entry.environment.ended();
+    takes_long |= entry.environment.ends_next() || (supply_ && begins);  // waits for the design
     entry.busy = true;
     entry.block = block;
     entry.slot = i;

@@ -103,7 +103,8 @@ class EnvironmentPool {
   Block* recv(double timeout, const std::function<void()>& interrupted);
   void release(Block* block);
 
-  // send followed by recv, send_reset followed by recv. In synchronous mode the calling thread takes part in the work.
+  // send followed by recv, send_reset followed by recv. In synchronous mode the calling thread takes part in the work,
+  // and does all of it if the steps are few and short.
   Block* step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
               const std::function<void()>& interrupted);
   Block* reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, double timeout,

@@ -48,6 +48,7 @@ export class Model extends EventTarget {
   // Makes a placement the one that is worked on.
   show(index) {
     this.active = index;
+    this.untimed = null;
     this.design.constrain(this.session.constraints);
   }
 
