@@ -30,7 +30,7 @@ from placement.netlist.flat_design import FlatDesign
 
 FULL_EVALUATION = 2
 """Version of the full evaluation. Results of an earlier one are computed again. Before version 2, cells were also
-spread into slivers of row area.
+spread into slivers of row area, and rounds with timing were compared before legalisation.
 """
 STAGES = 3  # number of cell placement stages: spread from the clusters, spread from the middle, dense
 CLUSTER_GROWTH, CLUSTER_BALANCE = 1.015, 0.03
