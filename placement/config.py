@@ -323,7 +323,7 @@ class RuntimeConfig(Settings, group="runtime."):
             local, with large batches of environments
         actors: actor threads or processes
         envs_per_actor: environments that each actor steps as one batch
-        env_threads: threads that step the environments of one actor; 0: the cores divided by the actors, or 1 on Ray
+        env_threads: threads that step the environments of one actor; 0: an equal share of the cores (Ray: 1)
         inference: local: each actor computes its actions; central: one loop computes the actions of all actors
         max_staleness: versions that an episode may lag behind; 0: actors and learner alternate
         checkpoint_every: iterations between checkpoints

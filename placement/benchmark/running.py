@@ -136,8 +136,9 @@ def run(job: Job, config: BenchmarkConfig, design: Design, judge: Judge, stopped
     if result["status"] == "ok":
         found, _ = read_file(str(job.kept), str(job.path), design)  # as rounded in the file
         try:
-            cells_of_others = {name: score for name, score in result["scores"].items() if name in OF_COLOQUINTE}
-            result["scores"] = cells_of_others | judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
+            # Kept, because coloquinte may not be installed here.
+            of_coloquinte = {name: score for name, score in result["scores"].items() if name in OF_COLOQUINTE}
+            result["scores"] = of_coloquinte | judge.scores(found, drawn=job.drawn, stopped=stopped.is_set)
             result["full_evaluation"] = judge.full_evaluation
         except DesignError as error:
             result |= {"status": "failed", "reason": str(error)[:MOST_REASON]}

@@ -19,7 +19,7 @@ SETTINGS = PlacerSettings(overflow=0.05, accepted=0.2, density=DENSITY, iteratio
 """Placer settings for macros; with more overflow than accepted, the legaliser would move them far."""
 SPREAD_SETTINGS = dataclasses.replace(SETTINGS, overflow=0.15, accepted=1.0)
 """Placer settings for soft macros alone, which are too coarse to fill corners and scatter if forced to."""
-FULLEST = 0.6  # maximum share of the whitespace beside the macros and their spacing that cells fill
+FULLEST = 0.6  # maximum share of the whitespace outside the macros and their spacing that the cells may fill
 WIDTHS = 9  # number of spacings that are compared
 
 
@@ -42,7 +42,7 @@ def place_design(
 
 
 def spacing_for_channels(design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
-    """Returns a spacing of macros for `place_design` that legalisation hardly changes, at least `spacing`, in µm.
+    """Returns a spacing in µm for `place_design`, wide enough for legalisation to hardly move the macros.
 
     It is `2 * PDN_CHANNEL`, or as much of that as lets the cells fill at most `FULLEST` of the remaining whitespace.
     With a smaller spacing, legalisation pushes macros onto the cells between them. Without soft macros, it is

@@ -58,7 +58,10 @@ class FlatEvaluation(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Spread cells, the same after legalisation, and the total negative slack of the latter in ps, at most 0."""
+    """Spread cells, their legal positions (None without rows), and the total negative slack in ps, at most 0.
+
+    The slack is that of the legal cells, or of the spread cells without rows.
+    """
 
     spread: CellPlacement
     legal: LegalCells | None
@@ -193,12 +196,13 @@ class FlatEvaluator:
     def legal_rounds(
         self, cells: CellPlacement, again: Again, *, stopped: Callable[[], bool] | None = None
     ) -> tuple[CellPlacement, LegalCells | None]:
-        """Legalises spread cells; with timing, spreads and legalises them again until no path fails.
+        """Legalises spread cells; with timing, spreads and legalises them again, up to `TIMING_ROUNDS` times.
 
         Each round has the wires of critical paths as additional nets. Returns the spread and the legal cells of one
         round, which may be the given one: of the rounds within `MOST_LONGER` that leave no more cells without a place,
-        the one with the least negative slack after legalisation. Without rows there are no legal cells, and the spread
-        ones count. Their seconds cover all rounds. Raises DesignError if a node has no position.
+        the one with the least negative slack after legalisation. Without rows, there are no legal cells, and the rounds
+        are compared by their spread cells. The seconds of the returned cells cover all rounds. Raises DesignError if a
+        node has no position.
         """
         if self._timing is None:
             return cells, self.legalised(cells)

@@ -76,7 +76,7 @@ class PlacementTimer:
         """A placement of the flat netlist with each cell in its cluster; raises DesignError if they are in none."""
         if not (self._cluster >= 0).any():
             raise DesignError(
-                f"{self._name}: the cells are not clustered; only evaluate full=true places and times them"
+                f"{self._name}: the cells are not clustered; give full=true to evaluate, which places them"
             )
         return cells_in_clusters(self._flat, self._cluster, self._design.netlist, placement)
 

@@ -3,8 +3,6 @@
 `run` locks the run folder; `_train` builds the roles, from top to bottom, and passes each its inputs.
 """
 
-import os
-
 from placement.config import EPISODES_PER_DESIGN, TrainConfig
 from placement.engine.drawn_designs import DrawnDesigns
 from placement.engine.pool import make_pool
@@ -26,6 +24,7 @@ from placement.training.metrics import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations
+from placement.utils.cores import usable_cores
 from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key
@@ -113,7 +112,7 @@ def _actor(setup: Setup, context: ActorContext, number: int, *, first: int) -> A
     """An actor with its own environments; `first` is the iteration that its first episodes are for."""
     config, designs = setup.config, setup.designs
     envs, actors = config.runtime.envs_per_actor, config.runtime.actors
-    threads = config.runtime.env_threads or max(1, (os.cpu_count() or 1) // actors)
+    threads = config.runtime.env_threads or max(1, usable_cores() // actors)
     compact = product_dtype(config.policy) != FLOAT32
     key = role_key(config.seed, SeedRole.ACTOR, number)
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from

@@ -95,7 +95,7 @@ def is_evaluation(episode: Episode) -> bool:
 
 
 class _InStep:
-    """A pool's `send` and `recv` without overlap: all work is done in `send`."""
+    """A pool's `send` and `recv` without overlap: all work is done in `async_reset` and `send`."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
         self._pool = pool

@@ -8,7 +8,6 @@ module also runs as `python -m placement.netlist.clustering.partition IN.npz OUT
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from placement.netlist.errors import DesignError
+from placement.utils.cores import usable_cores
 
 DEADLINE = 6 * 3600.0  # timeout of a partition in seconds; a million cells take a quarter of an hour
 
@@ -46,12 +46,11 @@ def partition(
         return np.maximum(fixed, 0).astype(np.int32)
     if not len(edge_weight):
         return _even(fixed, parts)
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="partition-") as folder:
         given, wanted = Path(folder) / "given.npz", Path(folder) / "found.npz"
         np.savez(
             given, edge=edge, vertex=vertex, edge_weight=edge_weight, vertex_weight=vertex_weight, fixed=fixed,
-            parts=parts, imbalance=imbalance, seed=seed, threads=usable,
+            parts=parts, imbalance=imbalance, seed=seed, threads=usable_cores(),
         )  # fmt: skip
         _run([str(given), str(wanted)], what=f"{count} vertices into {parts} parts")
         with np.load(wanted, allow_pickle=False) as file:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kDesignSeconds = 600;  // maximum wait of an environment for its next design
 constexpr double kSlice = 0.05;  // seconds between two checks for an interruption of the caller
-// Steps of at most so many environments, with so many gcells in all, take about as long as waking a thread.
+// Steps of at most kFew environments with at most kFewCells gcells in total take about as long as waking a thread.
 constexpr int kFew = 16;
 constexpr std::size_t kFewCells = 20'000;
 
@@ -193,7 +193,7 @@ void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool worki
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
     const bool begins = entry.request == Request::reset || entry.environment.ended();
-    takes_long |= entry.environment.ends_next() || (supply_ && begins);  // waits for the design
+    takes_long |= entry.environment.ends_next() || (supply_ && begins);  // a new episode may wait for its design
     entry.busy = true;
     entry.block = block;
     entry.slot = i;
