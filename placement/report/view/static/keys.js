@@ -7,7 +7,7 @@ export const KEYS = [
   ["Shift click, Shift drag", "adds to the selection"], ["right or Alt drag", "moves the view"], ["arrows", "move the view; with Shift: nudge the selection by 1 µm"],
   ["+ − f", "zoom in, zoom out, show everything or the selection"], ["Ctrl-z, Ctrl-Shift-z", "undo, redo"], ["Ctrl-s", "save"],
   ["r R x y", "turn right, turn left, mirror left to right, mirror upside down"], ["s l u", "swap two, fix, release"],
-  ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal horizontal, vertical gaps"],
+  ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal gaps, horizontal or vertical"],
   ["m", "measure: drag from one point to another"], ["/", "find by name"], ["d", "dark or light"], ["Esc", "cancels a drag; clears the selection"], ["?", "this list"],
 ];
 
