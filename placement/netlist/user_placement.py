@@ -99,7 +99,7 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     )
     from placement.netlist.formats.def_file import PlacementStatus, read_def
 
-    file = read_def(path)
+    file = read_def(path, units=design.floorplan.units)
     components = file.components
     netlist, own = _macros_apart(design)
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}

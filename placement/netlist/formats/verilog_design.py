@@ -44,7 +44,7 @@ def read_verilog_def(
             netlist does not have.
     """
     technology, sources = read_lefs(lefs)
-    file = read_def(floorplan)
+    file = read_def(floorplan, units=technology.units)
     netlist = read_verilog(verilogs, technology, top=file.design)
     merged, notices = with_netlist(file, netlist, technology)
     design = flat_design_of(merged, technology, name=name or file.design or netlist.top)
