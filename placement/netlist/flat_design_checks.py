@@ -10,7 +10,9 @@ from placement.netlist.geometry import clipped, grown, union_area
 
 TALL = 4.0  # maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three
 COVERED = 0.9  # minimum fraction of their bounding box that rows cover; less is reported
-MARGIN = 0.01  # tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge
+MARGIN = (
+    0.01  # tolerance for ports beyond the die and pins beyond a macro, as a fraction of a side; wires end beyond it
+)
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
@@ -48,9 +50,10 @@ def _without_shapes(design: FlatDesign) -> str:
 
 
 def _beyond_size(design: FlatDesign) -> str:
-    slack, beyond = 1 / design.floorplan.units, list[str]()
+    beyond = list[str]()
     for name in sorted({design.master_names[master] for master in design.master[design.netlist.hard].tolist()}):
         master = design.technology.masters[name]
+        slack = MARGIN * min(master.width, master.height)
         for pin in master.pins:
             shapes = np.concatenate([np.zeros((0, 4)), *pin.shapes.values()])
             if (shapes < -slack).any() or (shapes[:, 2:] > np.array([master.width, master.height]) + slack).any():

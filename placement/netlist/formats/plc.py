@@ -132,8 +132,8 @@ def read_placement(
         True
 
     Raises:
-        DesignError: with file and line; a macro or an unlocated port without a line, unknown or repeated indices, values
-            that are not finite numbers, unknown orientations, or missing or invalid canvas keys.
+        DesignError: with file and line; a macro or an unlocated port without a line, unknown or repeated indices,
+            values that are not finite numbers, unknown orientations, or missing or invalid canvas keys.
     """
     return read_placement_lines(path, netlist, located=located, canvas=canvas)[:2]
 
