@@ -154,9 +154,10 @@ def conflict(known: Master, other: Master) -> list[str]:
     """Returns a notice if two definitions of a master, of which the first holds, have different sizes or pins."""
     sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"
     if (known.width, known.height) == (other.width, other.height):
-        if {pin.name for pin in known.pins} == {pin.name for pin in other.pins}:
+        single = {pin.name for pin in known.pins} ^ {pin.name for pin in other.pins}
+        if not single:
             return []
-        sizes = f"with {len(known.pins)}, then {len(other.pins)} pins"
+        sizes = f"once without pin {min(single)!r}"
     return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition is used"]
 
 

@@ -3,6 +3,7 @@
 The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -285,12 +286,14 @@ class _Files:
             self.x[node], self.y[node] = file.value(words[1], "x"), file.value(words[2], "y")
             self.located[node] = True
             others = []
-            for word in words[3:]:
+            for before, word in itertools.pairwise(words[2:]):
                 if word.upper() in _ORIENTATIONS:
                     self.orientation[node] = _ORIENTATIONS[word.upper()]
                 elif (status := word.upper().removeprefix("/")).startswith("FIXED"):
                     self.fixed[node] = True
                     self.above[node] |= status == "FIXED_NI"
+                elif before == ":":
+                    raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
                 elif word != ":":
                     others.append(word)
             file.ignore(others)
