@@ -238,7 +238,7 @@ def _import(public: PublicDesign, files: Path, out: Path) -> None:
     settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
     import_design(
         lef=values["lef"],
-        def_file=next(iter(values.get("def", [])), None),
+        def_=next(iter(values.get("def", [])), None),
         protobuf=next(iter(values.get("protobuf", [])), None),
         out=out,
         settings=settings,
