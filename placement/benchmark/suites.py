@@ -20,10 +20,9 @@ from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.shipped import save
 from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings
-from placement.netlist.load import SEARCH_VARIABLE, SOURCE_NAME, fetched_folder, find, load
+from placement.netlist.load import SEARCH_VARIABLE, SOURCE_NAME, fetched_folder, find, load, save
 from placement.netlist.public_designs import PUBLIC_DESIGNS, PublicDesign
 
 DATA = Path(__file__).resolve().parent / "data"

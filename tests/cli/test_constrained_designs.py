@@ -18,8 +18,7 @@ from placement.netlist.design import Design, Orientation
 from placement.netlist.floorplan import Region
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
+from placement.netlist.load import load, save
 from tests.support.constrained_designs import constrained
 
 

@@ -113,12 +113,7 @@ def test_commands_reject_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no_such_design" in lines[0]
 
 
-def test_generate_commands_make_designs_that_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_makes_a_design_that_loads(tmp_path: Path) -> None:
     small = ["--hard", "4", "--soft", "20", "--ports", "6", "--seed", "5"]
     assert main(["generate", "clustered", *small, "--out", str(tmp_path / "mine")]) == 0
-    assert (
-        main(["generate", "planted", "--block-columns", "2", "--block-rows", "2", "--out", str(tmp_path / "best")]) == 0
-    )
-    assert "minimum wirelength" in capsys.readouterr().out
     assert load(tmp_path / "mine").name == "mine"
-    assert len(load(tmp_path / "best", tmp_path / "best" / "optimum.plc").netlist.hard) == 4
