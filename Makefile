@@ -15,6 +15,7 @@ DOCS_VENV := .venv-docs
 ARGS ?=
 TEST_ARGS ?=
 CLUSTER ?= cluster
+comma := ,
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
@@ -34,7 +35,7 @@ $(VENV)/.python:
 # --no-compile: pip would take minutes to compile all packages to bytecode; Python compiles only imported modules, once.
 unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.packages: $(LOCK) $(VENV)/.python
-	@echo "Installing $(LOCK) for $$($(BIN)/python -V) (once, a few minutes)$(if $(findstring newer,$(LOCK)),: the newest JAX; Reverb and runtime=ray need Python 3.11 on Linux x86-64) ..."
+	@echo "Installing $(LOCK) for $$($(BIN)/python -V) (once, a few minutes)$(if $(findstring newer,$(LOCK)),: the newest JAX$(comma) episodes in memory; Reverb and runtime=ray need Python 3.11 on Linux x86-64) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r $(LOCK)
 	@touch $@
 

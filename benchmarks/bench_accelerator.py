@@ -84,6 +84,7 @@ def train(options: argparse.Namespace) -> None:
             f"design={options.design or default_design()}",
             f"run_dir={run}",
             "runtime=accelerator",
+            "replay=memory",
             "env.cost=proxy",
             f"runtime.envs_per_actor={options.envs}",
             f"runtime.env_threads={options.threads}",

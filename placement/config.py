@@ -275,10 +275,12 @@ class ReplayConfig(Settings, group="replay."):
     """The replay between actors and learner.
 
     Attributes:
-        capacity: maximum number of episodes in memory, or in each shard (`runtime=ray`); writers wait while it is full
+        name: reverb, memory, or auto: Reverb if it is installed, else memory
+        capacity: maximum number of episodes; writers wait while it is full
         timeout: seconds that the learner waits for episodes before it fails
     """
 
+    name: Literal["auto", "reverb", "memory"] = "auto"
     capacity: Count = 256
     timeout: Seconds = 300.0
 
@@ -435,6 +437,8 @@ class TrainConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
+        if self.runtime.name == "ray":
+            require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
         if any(map(drawn_macros, self.design)):
             self._check_drawn()
 

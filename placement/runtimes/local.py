@@ -12,7 +12,7 @@ from placement.policy.agent import Agent
 from placement.policy.features import FLOAT32, product_dtype
 from placement.ppo.drawn_learner import DrawnLearner
 from placement.ppo.learner import Learner
-from placement.replay.replay import MemoryReplay
+from placement.replay.in_process import make_replay
 from placement.runtimes.components import Connections, Setup, build_loop
 from placement.training import run_folder
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule, batches_for
@@ -77,8 +77,7 @@ def _train(setup: Setup) -> Run:
     config, supervisor, drawn = setup.config, setup.supervisor, setup.drawn
     store = MemoryStore()
     steps = run_folder.steps(setup.designs) if drawn is None else drawn.shape[2]
-    known = len(setup.designs if drawn is None else drawn)
-    replay = MemoryReplay(capacity=config.replay.capacity, steps=steps, designs=known)
+    replay = make_replay(config.replay, steps=steps, designs=len(setup.designs if drawn is None else drawn))
     supervisor.on_stop(store.close)
     supervisor.on_stop(replay.close)
     loop = build_loop(setup, lambda *_: Connections(replay, store, config.runtime.evaluate_every))

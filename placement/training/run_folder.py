@@ -199,29 +199,15 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
         check_names(run, values)
-        return build(TrainConfig, _known(values, default_settings()))
+        return build(TrainConfig, values)
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _known(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The nested settings that still exist."""
-    known = {key: value for key, value in values.items() if key in defaults}
-    groups = [key for key, value in known.items() if isinstance(value, Mapping) and isinstance(defaults[key], Mapping)]
-    return known | {key: _known(known[key], defaults[key]) for key in groups}
-
-
 def check_names(run: Path, settings: Mapping[str, Any]) -> None:
-    """Raises ConfigError if a run has settings of what it learned that no longer exist, and suggests a remedy.
-
-    Settings in `FREE` do not affect the policy, so that those of other versions are ignored.
-    """
+    """Raises ConfigError if a run's nested settings have names that no longer exist; the message suggests a remedy."""
     known = dotted(default_settings())
-    gone = [
-        f"{key}={value!r}"
-        for key, value in dotted(settings).items()
-        if key not in known and key.partition(".")[0] not in FREE
-    ]
+    gone = [f"{key}={value!r}" for key, value in dotted(settings).items() if key not in known]
     if gone:
         raise ConfigError(
             f"the settings {', '.join(gone)} no longer exist: the run in {run} was written by {writer_of(run)}, and "

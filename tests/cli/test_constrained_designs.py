@@ -65,7 +65,7 @@ def last_json(captured: pytest.CaptureFixture[str]) -> dict[str, object]:
     return found
 
 
-SMALL = ["preset=test", "ppo.iterations=1", "ppo.episodes_per_iteration=16"]
+SMALL = ["preset=test", "replay=memory", "ppo.iterations=1", "ppo.episodes_per_iteration=16"]
 
 
 def test_training_and_what_comes_after(

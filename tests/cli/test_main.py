@@ -130,7 +130,7 @@ def test_arguments_of_train_as_hydra_takes_them():
     assert words("toy6", "seed=1") == ["design=toy6", "seed=1"]
     assert words("--design", "a,b", "--seed", "1") == ["design=[a,b]", "seed=1"]
     assert words("-m", "design=a,b", "--seed", "1,2") == ["-m", "design=a,b", "seed=1,2"]
-    assert words("tracking=mlflow", "--env.cost", "proxy") == ["tracking.name=mlflow", "env.cost.name=proxy"]
+    assert words("replay=memory", "--env.cost", "proxy") == ["replay.name=memory", "env.cost.name=proxy"]
     assert words("--run-dir", "a=b", "runtime=ray", "+hydra.x=1") == ["+hydra.x=1", "run_dir='a=b'", "runtime=ray"]
     # Paths arrive as the shell passes them.
     assert words("run_dir=José (1)", "initial_policy=a=b") == ["run_dir='José (1)'", "initial_policy='a=b'"]

@@ -92,7 +92,7 @@ def test_without_reverb_it_imports_and_trains_with_one_line_about_it(trained):
 def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
     """Eight virtual devices here."""
     small = ("runtime.envs_per_actor=4", "ppo.iterations=1", "runtime.evaluate_every=0")
-    command = ("preset=test", "runtime=accelerator", "run_dir=run", *small)
+    command = ("preset=test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
     result = train(*command, folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert [row["iteration"] for row in rows(tmp_path / "run")] == ["1"]
@@ -100,7 +100,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
-    sweep = ("-m", "preset=test", "design=toy6,nowhere", "ppo.iterations=1")
+    sweep = ("-m", "preset=test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
     result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write to the working directory
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
@@ -124,7 +124,7 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
             "train: env.soft_placer='foo': must be one of force_directed, analytic",
         ),
         (("design=nowhere",), "train: no design 'nowhere'"),
-        (("replay=memory",), "train: replay='memory': must be a group of settings"),
+        (("replay=disk",), "train: replay.name='disk': must be auto, reverb or memory"),
         (("policy=foo",), "train: policy.name='foo': must be edge_gnn"),
         (("runtime=foo",), "train: runtime='foo': must be one of accelerator, local, ray"),
         (("preset=foo",), "train: preset='foo': must be one of ariane, base, generalise, test"),
@@ -142,7 +142,7 @@ def test_a_mistake_is_reported_in_one_line(arguments, message, tmp_path):
 
 def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
     (tmp_path / "first").symlink_to(trained[0] / "run")
-    small = ("preset=test", "ppo.iterations=1")
+    small = ("preset=test", "replay.name=memory", "ppo.iterations=1")
     tuned = train(*small, "design=planted20", "initial_policy=first", "run_dir=second", folder=tmp_path)
     assert tuned.returncode == 0, tuned.stderr
     assert "starts with the parameters of iteration 3 of the run in first" in tuned.stdout
@@ -157,7 +157,7 @@ def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
 
 
 def test_training_that_breaks_down_is_reported_without_a_traceback(tmp_path):
-    absurd = ("ppo.learning_rate=1e30", "ppo.iterations=9", "run_dir=run")
+    absurd = ("ppo.learning_rate=1e30", "ppo.iterations=9", "run_dir=run", "replay.name=memory")
     result = train("preset=test", *absurd, folder=tmp_path)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1, result.stderr

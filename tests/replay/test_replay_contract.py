@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from placement.episode import MalformedEpisode
-from placement.replay.replay import MemoryReplay, Replay, ReplayClosed, ReplayTimeout
+from placement.replay.in_process import MemoryReplay
+from placement.replay.replay import Replay, ReplayClosed, ReplayTimeout
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.waiting import wait_until
 
@@ -25,9 +26,9 @@ def _make(kind: str) -> Replay:
         return MemoryReplay(capacity=CAPACITY, steps=STEPS, designs=2)
     if importlib.util.find_spec("reverb") is None:
         pytest.skip("Reverb is not installed")
-    from tests.support.shard_replay import ShardReplay
+    from placement.replay.in_process import ReverbReplay
 
-    return ShardReplay(capacity=CAPACITY, steps=STEPS, designs=2)
+    return ReverbReplay(capacity=CAPACITY, steps=STEPS, designs=2)
 
 
 @pytest.fixture(params=["memory", "reverb"])

@@ -16,16 +16,16 @@ from tests.support.episodes import STEPS, counts, episode
 shard_items = pytest.importorskip(
     "placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError
 )
+from placement.replay.in_process import ReverbReplay  # noqa: E402
 from placement.transport.reverb_server import own_listeners  # noqa: E402
 from tests.support.by_hand import write_item  # noqa: E402
-from tests.support.shard_replay import ShardReplay  # noqa: E402
 
 LONG = 90.0
 
 
 @pytest.fixture
-def replay() -> Iterator[ShardReplay]:
-    result = ShardReplay(capacity=8, steps=STEPS, designs=2)
+def replay() -> Iterator[ReverbReplay]:
+    result = ReverbReplay(capacity=8, steps=STEPS, designs=2)
     yield result
     result.close()
 
@@ -41,27 +41,29 @@ def replay() -> Iterator[ShardReplay]:
     ],
     ids=["another structure", "NaN", "shape", "dtype", "unknown design"],
 )
-def test_a_malformed_item_is_rejected_and_counted_and_reading_continues(replay: ShardReplay, malformed: object) -> None:
+def test_a_malformed_item_is_rejected_and_counted_and_reading_continues(
+    replay: ReverbReplay, malformed: object
+) -> None:
     replay.write(episode(0), timeout=LONG)
-    write_item(f"localhost:{replay.shard.port}", malformed)
+    write_item(f"localhost:{replay._shard.port}", malformed)
     replay.write(episode(2), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [0, 2]
     assert replay.rejected == 1
     assert replay.size() == 0
 
 
-def test_the_server_listens_on_loopback_only(replay: ShardReplay) -> None:
+def test_the_server_listens_on_loopback_only(replay: ReverbReplay) -> None:
     bound = set()
-    for listener in own_listeners(replay.shard.port):
+    for listener in own_listeners(replay._shard.port):
         with listener:
             bound.add(listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
     assert bound == {b"lo"}
-    assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay.shard.port}").server_info(timeout=5)
+    assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay._shard.port}").server_info(timeout=5)
 
 
-def test_no_folder_is_left(replay: ShardReplay) -> None:
-    assert replay.shard._server._temporary is not None
-    folder = Path(replay.shard._server._temporary.name)
+def test_no_folder_is_left(replay: ReverbReplay) -> None:
+    assert replay._shard._server._temporary is not None
+    folder = Path(replay._shard._server._temporary.name)
     assert folder.exists()
     replay.close()
     assert not folder.exists()
@@ -70,9 +72,9 @@ def test_no_folder_is_left(replay: ShardReplay) -> None:
 def test_a_process_that_writes_reads_and_ends_prints_nothing() -> None:
     # In a separate process, because Reverb and TensorFlow print some lines only once per process.
     script = (
-        "from tests.support.shard_replay import ShardReplay\n"
+        "from placement.replay.in_process import ReverbReplay\n"
         "from tests.support.episodes import STEPS, counts, episode\n"
-        "replay = ShardReplay(capacity=2, steps=STEPS)\n"
+        "replay = ReverbReplay(capacity=2, steps=STEPS)\n"
         f"replay.write(episode(0), timeout={LONG})\n"
         f"assert counts(replay.read(1, timeout={LONG})) == [0]\n"
         "replay.close()\n"
@@ -86,7 +88,7 @@ def test_a_failure_of_the_reader_reaches_whoever_reads(monkeypatch: pytest.Monke
         raise OSError("no memory left")
 
     monkeypatch.setattr(shard_items.ItemReader, "next", fail)
-    replay = ShardReplay(capacity=2, steps=STEPS)
+    replay = ReverbReplay(capacity=2, steps=STEPS)
     with pytest.raises(RuntimeError, match="reading from the replay shards failed: no memory left"):
         replay.read(1, timeout=LONG)
     replay.close()

@@ -136,7 +136,7 @@ def test_a_run_that_is_stopped_saves_and_says_how_to_resume(
 
 @pytest.mark.slow
 def test_real_training_is_killed_and_resumes(tmp_path: Path) -> None:
-    settings = ["ppo.iterations=6", f"run_dir={tmp_path}"]
+    settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "preset=test", *settings)
     process = Process(*command)
     process.until("iteration 3/")
@@ -152,7 +152,7 @@ def test_real_training_is_killed_and_resumes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_in_object_storage_is_killed_and_resumes_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
-        settings = ["ppo.iterations=60", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
+        settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
         command = (str(REPOSITORY / "train.py"), "preset=test", *settings)
         folders = [tmp_path / name for name in ("one", "other", "third")]
         for folder in folders:

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import errno
 import json
+import logging
 import math
 import os
 import shutil
@@ -33,6 +34,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.load import load
+from placement.replay import in_process
 from placement.runtimes import components, local
 from placement.runtimes.ray import driver
 from placement.training import actor, learner_loop, run_folder
@@ -88,7 +90,7 @@ def _config(folder: Path, *, iterations: int = 4, **changes: Any) -> TrainConfig
         "run_dir": str(folder),
         "seed": 5,
         "ppo": PPOConfig(iterations=iterations, episodes_per_iteration=8),
-        "replay": ReplayConfig(timeout=180.0),
+        "replay": ReplayConfig(name="memory", timeout=180.0),
         "runtime": RuntimeConfig(envs_per_actor=4, max_staleness=0, checkpoint_every=2, evaluate_every=2),
     }
     return TrainConfig(**{**settings, **changes})
@@ -398,13 +400,18 @@ def test_several_designs_train_together(tmp_path: Path) -> None:
     assert result.best_cost == pytest.approx(np.mean([entry["cost"] for entry in content.values()]))
 
 
-def test_it_trains_without_reverb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_reverb_it_trains_and_reports_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("reverb", "tensorflow"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("replay.shard", "replay.shard_reader", "transport.reverb_server"):
+    for name in ("replay.reverb", "replay.shard", "replay.shard_reader", "transport.reverb_server"):
         monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
-    result, _ = _run(_config(tmp_path))
+    in_process._warn_once.cache_clear()
+    with caplog.at_level(logging.INFO, logger="placement"):
+        result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))
     assert result.iterations == 4
+    assert sum("Reverb is not installed" in message for message in caplog.messages) == 1
 
 
 def test_the_best_survives_a_kill_between_checkpoints(tmp_path: Path) -> None:

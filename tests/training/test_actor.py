@@ -18,7 +18,7 @@ from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent, EmbeddedParameters
-from placement.replay.replay import MemoryReplay
+from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule
 from placement.training.best import BestTracker
 from placement.training.inference import LocalInference

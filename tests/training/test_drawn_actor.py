@@ -15,7 +15,7 @@ from placement.episode import Episode
 from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design
 from placement.netlist.generators.synthetic import SyntheticDesigns
-from placement.replay.replay import MemoryReplay
+from placement.replay.in_process import MemoryReplay
 from placement.training.actor import ActorContext, EpisodeSchedule
 from placement.training.drawn_actor import DrawnActor, DrawnEnvironments
 from placement.training.inference import LocalInference

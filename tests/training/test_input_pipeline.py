@@ -13,7 +13,8 @@ from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.ppo.learner import Learner
-from placement.replay.replay import MemoryReplay, ReplayClosed, ReplayTimeout
+from placement.replay.in_process import MemoryReplay
+from placement.replay.replay import ReplayClosed, ReplayTimeout
 from placement.training.input_pipeline import InputPipeline
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import counts, played_episodes

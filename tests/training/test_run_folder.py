@@ -120,13 +120,6 @@ def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_the
         run_folder.require_same(tmp_path / "elsewhere", begun, run_folder.identity(CONFIG, [four_macros()]))
 
 
-def test_settings_of_the_execution_that_no_longer_exist_are_ignored(tmp_path: Path) -> None:
-    run_folder.write_record(tmp_path, CONFIG)
-    file = tmp_path / "config.yaml"
-    file.write_text(file.read_text().replace("replay:\n", "replay:\n  name: reverb\n"))
-    assert run_folder.read_settings(tmp_path, key="run") == CONFIG
-
-
 def test_the_shipped_policy_has_settings_that_exist() -> None:
     assert run_folder.read_settings(data_folder("policies") / "base", key="checkpoint").policy.whitespace_bias == 6
 

@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 
 from placement.config import ConfigError, RuntimeConfig
+from placement.replay.in_process import INSTALL_REVERB
 from placement.runtimes.ray.messages import processes_of
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.event_loop import within
@@ -27,9 +28,6 @@ from placement.utils.worker_threads import WorkerFailed
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
-INSTALL_REVERB = "on Linux x86-64 with Python 3.11, `make install` in a checkout installs it"
-"""Advice to install Reverb; pip alone finds no compatible versions (CONTRIBUTING.md, "Changing the pinned packages").
-"""
 OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing uses it; Ray requires at least 75 MiB
 END_SECONDS = 0.5  # seconds for Ray to disconnect before its processes are killed
 HEAD = "gcs_server"

@@ -18,7 +18,8 @@ from placement.episode import Episode
 from placement.modelcache.store import Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.replay.replay import MemoryReplay, ReplayClosed, ReplayTimeout
+from placement.replay.in_process import MemoryReplay
+from placement.replay.replay import ReplayClosed, ReplayTimeout
 from placement.runtimes.ray import episode_collector
 from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector, PublicationNumbers, Publications
 from placement.runtimes.ray.messages import Shortfall
