@@ -138,7 +138,7 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
         bookshelf: the .aux file of a Bookshelf design.
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
-        verilog: one or several files of structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
+        verilog: files of structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
         force: whether a design that is in the folder already is replaced.
         free_macros: whether macros that the files fix may move; pads stay fixed.
