@@ -41,7 +41,7 @@ _STATEMENTS = (
     "EDGERATETHRESHOLD1", "EDGERATETHRESHOLD2", "EDGERATESCALEFACTOR", "INPUTPINANTENNASIZE", "ANTENNAINPUTGATEAREA",
     "OUTPUTPINANTENNASIZE", "INOUTPINANTENNASIZE", "ANTENNAINOUTDIFFAREA", "ANTENNAOUTPUTDIFFAREA",
 )  # fmt: skip
-_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|;|#[^\n]*|[^\s;"][^\s;]*|"', re.DOTALL)
+_WORD = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|;|#[^\n]*|[^\s;"][^\s;]*|"', re.DOTALL)
 
 
 def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
