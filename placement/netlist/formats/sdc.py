@@ -34,7 +34,8 @@ _NO_EFFECT = (
     "set_operating_conditions", "set_wire_load_model", "set_wire_load_mode", "set_propagated_clock", "group_path",
     "set_dont_touch", "set_dont_use", "set_ideal_network", "set_clock_gating_check",
     "set_wire_load_selection_group", "set_critical_range", "set_fanout_load", "set_load", "set_driving_cell",
-    "set_max_leakage_power", "set_max_dynamic_power", "set_fix_hold", "set_min_capacitance", "set_min_transition",
+    "get_lib_cells", "get_lib_pins", "get_libs", "set_max_leakage_power", "set_max_dynamic_power", "set_fix_hold",
+    "set_min_capacitance",
 )  # fmt: skip
 _FLAGS = (
     "-setup", "-hold", "-rise", "-fall", "-max", "-min", "-early", "-late", "-source", "-add", "-add_delay", "-start",
@@ -443,8 +444,11 @@ class _Reader:
     def get(self, given: _Arguments, line: int, kind: Any) -> Value:
         for option in given.values.keys() - {"-filter"}:
             self.note("unsupported options", line, f"{option} of get_{kind}s")
-        in_hierarchy = bool({"-hier", "-hierarchical"} & given.flags)
-        found = self.finder.named(given.rest or ["*"], line, (kind,), in_hierarchy=in_hierarchy)
+        options = given.flags | ({"-hierarchical"} if "-hier" in given.flags else set())
+        try:
+            found = self.finder.named(given.rest or ["*"], line, (kind,), options=options)
+        except re.error:
+            raise self.error(line, f"get_{kind}s: {as_text(given.rest[0])!r} is not a valid expression") from None
         return self.finder.filtered(found, as_text(given.one("-filter")), line) if "-filter" in given.values else found
 
     def get_property(self, given: _Arguments, line: int) -> Value:

@@ -47,9 +47,12 @@ class Finder:
         return self._objects.ports[port]
 
     def named(
-        self, values: Sequence[Value], line: int, kinds: Sequence[Any], *, in_hierarchy: bool = False
+        self, values: Sequence[Value], line: int, kinds: Sequence[Any], *, options: frozenset[str] = frozenset()
     ) -> list[Object]:
-        """The objects of these kinds that the values are or name; a name without an object is noted."""
+        """The objects of these kinds that the values are or name; a name without an object is noted.
+
+        With the option `-hierarchical`, names may begin within the hierarchy; with `-regexp`, they are expressions.
+        """
         found: dict[Object, None] = {}
         queue = list(values)
         while queue:
@@ -63,7 +66,7 @@ class Finder:
                 queue[:0] = parts
             elif parts:
                 pattern = as_text(parts[0])
-                matched = next((m for kind in kinds if (m := self._matching(kind, pattern, in_hierarchy))), [])
+                matched = next((m for kind in kinds if (m := self._matching(kind, pattern, options))), [])
                 if not matched:
                     self._note("names without a match", line, pattern)
                 found |= dict.fromkeys(matched)
@@ -112,15 +115,16 @@ class Finder:
         is_equal = _pattern(wanted).match(value) is not None if "~" in operator else value == wanted
         return is_equal != operator.startswith("!")
 
-    def _matching(self, kind: Any, pattern: str, in_hierarchy: bool) -> list[Object]:
-        pattern = pattern.replace("\\", "")
+    def _matching(self, kind: Any, pattern: str, options: frozenset[str]) -> list[Object]:
         if kind == "pin":
             cell, _, pin = pattern.rpartition("/")
-            owners = self._cells.matching(cell, in_hierarchy) if cell else []
-            pins_of = self._objects.pins_of
-            return [Object("pin", f"{one}/{name}") for one in owners for name in _Names(pins_of(one)).matching(pin)]
+            owners = self._cells.matching(cell, options) if cell else []
+            pins = [
+                (one, _Names(self._objects.pins_of(one)).matching(pin, options - {"-hierarchical"})) for one in owners
+            ]
+            return [Object("pin", f"{one}/{name}") for one, names in pins for name in names]
         names = {"port": self._ports, "cell": self._cells}.get(kind) or _Names(list(self._clocks))
-        return [Object(kind, name) for name in names.matching(pattern, in_hierarchy and kind == "cell")]
+        return [Object(kind, name) for name in names.matching(pattern, options)]
 
 
 class _Names:
@@ -134,15 +138,15 @@ class _Names:
             if name.endswith("]"):
                 self._found.setdefault(name.rpartition("[")[0], []).append(name)
 
-    def matching(self, pattern: str, in_hierarchy: bool = False) -> list[str]:
-        """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name.
-
-        In the hierarchy, a pattern may also match the end of a name, after a `/`.
-        """
-        if "*" not in pattern and "?" not in pattern and not in_hierarchy:
+    def matching(self, pattern: str, options: frozenset[str]) -> list[str]:
+        """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name."""
+        if "-regexp" in options:
+            return [name for name in self._names if re.fullmatch(pattern, name)]
+        pattern = pattern.replace("\\", "")
+        if "*" not in pattern and "?" not in pattern and "-hierarchical" not in options:
             return self._found.get(pattern, [])
-        expression, inner = _pattern(pattern), _pattern(f"*/{pattern}")
-        return [name for name in self._names if expression.match(name) or (in_hierarchy and inner.match(name))]
+        patterns = [_pattern(pattern)] + [_pattern(f"*/{pattern}")] * ("-hierarchical" in options)
+        return [name for name in self._names if any(one.match(name) for one in patterns)]
 
 
 def _pattern(text: str) -> re.Pattern[str]:

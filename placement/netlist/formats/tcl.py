@@ -56,6 +56,7 @@ class Tcl:
         self.unknown: list[tuple[int, str]] = []
         self._globals = self.variables
         self._depth = self._count = 0
+        self._parsed: dict[tuple[str, int], list[tuple[int, list[_Word]]]] = {}
 
     def run(self, text: str, first_line: int = 1) -> Value:
         """Runs every statement and returns the value of the last.
@@ -65,8 +66,11 @@ class Tcl:
             Jump: the text has a `break`, `continue` or `return`.
         """
         value: Value = ""
-        for line, words in self._statements(text, text.line if isinstance(text, Braced) else first_line):
-            value = self._statement(line, words)
+        line = text.line if isinstance(text, Braced) else first_line
+        if (text, line) not in self._parsed:  # Bodies of loops run more than once.
+            self._parsed[text, line] = self._statements(text, line)
+        for begun, words in self._parsed[text, line]:
+            value = self._statement(begun, words)
         return value
 
     def call(self, parameters: Sequence[Value], body: str, arguments: Sequence[Value], line: int) -> Value:

@@ -49,9 +49,12 @@ def evaluate(text: str, substituted: Callable[[str], Value]) -> Value:
 
 
 def is_true(value: Value) -> bool:
-    """Whether a condition holds; raises ValueError if it is neither a number nor a word such as `true`."""
+    """Whether a condition holds; raises ValueError if it is neither a number nor a word such as `true`.
+
+    The value of an unsupported command, which is empty, is false.
+    """
     text = as_text(value).strip().lower()
-    return bool(_TRUTH[text] if text in _TRUTH else _number(value))
+    return bool(_TRUTH[text] if text in _TRUTH else text and _number(value))
 
 
 def closing(text: str, at: int) -> int | None:
