@@ -19,8 +19,9 @@ from placement.engine.native_design import native_design
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.feasibility import port_surroundings, turned_as_allowed
+from placement.netlist.feasibility import turned_as_allowed
 from placement.netlist.geometry import clipped, complement
+from placement.netlist.keep_outs import port_surroundings
 
 ATTEMPTS = 600  # number of attempts to put some macros back in another order
 PATIENCE = 10  # number of consecutive attempts without gain, per macro, after which they end

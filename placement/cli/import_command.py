@@ -92,7 +92,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
         free_macros: treat macros that are fixed in the files as movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
-        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and how many of each macros block
         clusters: target number of soft macros, not counting those next to macros and ports
         positions: cluster cells by position, too; if the files give no positions, first place cells and macros
             together
@@ -103,7 +102,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
-    tracks: tuple[float, ...] = ()
     clusters: int = 500
     positions: bool = True
 
@@ -117,7 +115,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
         return ImportSettings(
             columns=self.columns,
             rows=self.rows,
-            tracks=self.tracks,
             clustering=ClusteringSettings(clusters=self.clusters, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
             arrays=tuple(map(_array, self.array)),

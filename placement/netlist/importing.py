@@ -150,8 +150,6 @@ class ImportSettings:
 
     Attributes:
         columns, rows: size of the grid; None: chosen by the rule.
-        tracks: horizontal and vertical tracks per µm, and those of each that macros block, which replace the
-            canvas's; empty: keep the canvas's.
         clustering: settings of the clustering of cells.
         constraints: constraints on macros, in addition to those of the files.
         arrays: macros that are placed as one (`with_arrays`). They do not change the grid.
@@ -168,7 +166,6 @@ class ImportSettings:
 
     columns: int | None = None
     rows: int | None = None
-    tracks: Sequence[float] = ()
     clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
     constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
     arrays: Sequence[ArraySetting] = ()
@@ -180,12 +177,6 @@ class ImportSettings:
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise DesignError(f"{key}={value}: must be at least 1")
-        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
-        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
-            raise DesignError(
-                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: horizontal, vertical, and "
-                "those of each that macros block"
-            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -266,7 +257,7 @@ def import_flat(
     Args:
         flat: the design as read.
         settings: defaults to `ImportSettings()`.
-        canvas: replaces the canvas derived from the floorplan; the settings' grid and tracks still apply.
+        canvas: replaces the canvas derived from the floorplan; the settings' grid still applies.
         place: finds the positions that clusters follow if cells or macros have none; None: clusters follow the cells'
             own positions if all have one, otherwise connectivity alone.
         phase: context manager around each stage.
@@ -347,18 +338,11 @@ def _canvas(
     flat: FlatDesign, settings: ImportSettings, constraints: Constraints, canvas: Canvas | None
 ) -> tuple[Canvas, RoutingCapacity]:
     if canvas is None:
-        canvas, capacity = canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
-        if not settings.tracks:
-            return canvas, capacity
-    else:
-        canvas = dataclasses.replace(
-            canvas, columns=settings.columns or canvas.columns, rows=settings.rows or canvas.rows
-        )
-    fields = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
-    if settings.tracks:
-        tracks: dict[str, Any] = dict(zip(fields, settings.tracks, strict=True))
-        canvas = dataclasses.replace(canvas, **tracks)
-    return canvas, RoutingCapacity(*(getattr(canvas, field) for field in fields))
+        return canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
+    canvas = dataclasses.replace(canvas, columns=settings.columns or canvas.columns, rows=settings.rows or canvas.rows)
+    return canvas, RoutingCapacity(
+        canvas.routes_horizontal, canvas.routes_vertical, canvas.macro_routes_horizontal, canvas.macro_routes_vertical
+    )
 
 
 def _is_placed(flat: FlatDesign) -> bool:

@@ -159,7 +159,7 @@ def test_arguments_of_train_as_hydra_takes_them():
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
         (["search", "design=toy6", "anneal.starts=[greedy]"], "anneal.starts='greedy': must be packed, electro"),
         (["search", "design=toy6", "method=fly"], "search: method='fly': must be refine, anneal or mixed_size"),
-        (["generate", "planted"], "generate planted: out: is required"),
+        (["generate", "flat"], "generate flat: out: is required"),
         (["describe", "toy6", "other"], "'other' is not a setting; give key=value or --key value"),
         (["import", "--def"], "--def: needs a value"),
     ],

@@ -49,7 +49,7 @@ class Imported:
 def imported(chip: Chip, folder: Path, *, free_macros: bool = False) -> Imported:
     lef, text = chip.write(folder)
     out = folder / "design"
-    design = import_design(lef=[lef], def_file=text, out=out, free_macros=free_macros)
+    design = import_design(lef=[lef], def_=text, out=out, free_macros=free_macros)
     return Imported(design, read_flat(out), json.loads((out / SOURCE_NAME).read_text())["notices"], out)
 
 
@@ -103,13 +103,13 @@ def test_a_count_that_is_off_is_a_notice_where_the_end_is_there(tmp_path: Path, 
     text = re.sub(rf"^{name} \d+ ;", f"{name} {count} ;", chip.text, flags=re.MULTILINE)
     lef, path = chip.write(tmp_path)
     path.write_text(text)
-    import_design(lef=[lef], def_file=path, out=tmp_path / "d")
+    import_design(lef=[lef], def_=path, out=tmp_path / "d")
     assert read_flat(tmp_path / "d").netlist.num_nets == 4
     notices = json.loads((tmp_path / "d" / SOURCE_NAME).read_text())["notices"]
     assert any(f"{name} with" in notice and f"declared {count}" in notice for notice in notices)
     path.write_text(text[: text.index(f"END {name}")])
     with pytest.raises(DesignError, match="appears to be truncated"):
-        import_design(lef=[lef], def_file=path)
+        import_design(lef=[lef], def_=path)
 
 
 def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_lef_files_that_were_joined_are_read_whole(tmp_path: Path) -> None:
     chip = Chip()
     lef, text = chip.write(tmp_path)
     lef.write_text(chip.lef.replace("MACRO RAM", "END LIBRARY\nVERSION 5.8 ;\nMACRO RAM"))
-    assert len(import_design(lef=[lef], def_file=text).netlist.hard) == 2
+    assert len(import_design(lef=[lef], def_=text).netlist.hard) == 2
 
 
 def test_a_pin_of_two_blocks_is_one_pin(tmp_path: Path) -> None:

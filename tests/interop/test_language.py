@@ -248,8 +248,16 @@ def test_a_region_may_be_given_by_points(tmp_path: Path) -> None:
     text = text.replace("- m1 RAM", "- m1 RAM + REGION ( 40000 0 ) ( 100000 100000 )")
     (tmp_path / "chip.lef").write_text(CHIP.lef)
     (tmp_path / "chip.def").write_text(text)
-    design = import_design(lef=[tmp_path / "chip.lef"], def_file=tmp_path / "chip.def")
+    design = import_design(lef=[tmp_path / "chip.lef"], def_=tmp_path / "chip.def")
     regions = {
         design.netlist.names[int(region.nodes[0])]: region.rectangles.tolist() for region in design.constraints.regions
     }
     assert regions == {"m0": [[0, 0, 50, 100]], "m1": [[40, 0, 100, 100]]}
+
+
+def test_one_lef_file_is_given_as_a_path_or_in_a_list(tmp_path: Path) -> None:
+    (tmp_path / "chip.lef").write_text(CHIP.lef)
+    (tmp_path / "chip.def").write_text(CHIP.text)
+    path = str(tmp_path / "chip.lef")
+    one, listed = (import_design(lef=lef, def_=tmp_path / "chip.def") for lef in (path, [path]))
+    assert one.netlist.names == listed.netlist.names
