@@ -28,7 +28,7 @@ MOST_ELECTROSTATIC = 4  # maximum number of electrostatic starts in a search
 SECONDS_PER_PIN = 4e-5  # approximate CPU seconds of an electrostatic start per pin of each net
 MOST_OF_BUDGET = 0.3  # maximum share of a search's time for electrostatic starts
 MOVES_PER_SECOND = 150_000  # approximate number of moves that a search proposes per second
-LEAST_MOVES = 4000
+LEAST_MOVES = 8000
 """Moves per macro below which a search for the chip cost begins with one start: halving cannot rank several then."""
 MOST_ROWS = 4  # number of row or column pitches, cheapest first, that become starts
 COSTLIER = 2  # number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends
