@@ -237,7 +237,7 @@ def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
         if has_cells:
             return placement, f"at the centres of their cells in {Path(path).name}"
         return _with_soft(design, placement, f"{path} places no standard cells"), f"placed by {SOFT_PLACER}"
-    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    canvas, placement = read_placement(path, design.netlist, located=design.initial, canvas=design.canvas)
     if note := canvas_note(path, canvas, design.canvas, done="evaluated"):
         print(note, file=sys.stderr)
     return placement, f"as in {Path(path).name}"

@@ -235,7 +235,7 @@ def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
     sources = (*flat.sources[before_def - len(files.verilog) : before_def], *timing.sources)
     inputs = tuple(
         InputFile(kind, os.path.abspath(path), source.sha256)
-        for (kind, path), source in zip(given, sources, strict=True)
+        for (kind, path), source in zip(given, sources, strict=False)  # Files that the SDC file reads come last.
     )
     timing = dataclasses.replace(timing, top=file.design or flat.name, files=inputs)
     flat = dataclasses.replace(flat, sources=(*flat.sources, *timing.sources), notices=(*flat.notices, *timing.notices))

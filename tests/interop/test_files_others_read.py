@@ -270,6 +270,33 @@ def test_search_without_nets_ends_in_a_legal_placement(tmp_path: Path, threads: 
     assert result.finished and tuple(legality(found.design, result.placement)) == (0, 0)
 
 
+def test_a_die_with_a_slanted_corner_is_cut_inside(tmp_path: Path) -> None:
+    corners = "( 0 0 ) ( 0 100000 ) ( 90000 100000 ) ( 100000 80000 ) ( 100000 0 )"
+    clockwise = imported(Chip(die=corners), tmp_path / "one")
+    other = imported(Chip(die=" ".join(f"{corner})" for corner in corners.split(")")[-2::-1])), tmp_path / "two")
+    for found in (clockwise, other):
+        assert found.design.constraints.blockages.tolist() == [[90, 80, 100, 100]]
+        assert found.has_note("slanted edges of DIEAREA are replaced by corners inside the die")
+
+
+def test_a_fixed_macro_over_the_whole_core_is_not_an_obstacle(tmp_path: Path) -> None:
+    ring = master("RING", 110, 110, "CLASS RING ;")
+    macros = Chip().macros | {"ring": "RING + FIXED ( -5000 -5000 ) N"}
+    found = imported(Chip(masters=RAM + ring, macros=macros, nets=Chip().chain()), tmp_path)
+    assert found.counts == (2, 2, 4, 8)
+    assert found.has_note("^1 fixed macros that cover the whole core, the first being 'ring', are not obstacles$")
+    placed(found.design)
+
+
+def test_names_that_differ_in_their_escapes_are_exported_and_read(tmp_path: Path) -> None:
+    found = imported(Chip(macros={r"a\/b": "RAM", "a/b": "RAM"}), tmp_path)
+    result = placed(found.design)
+    (tmp_path / "out.def").write_bytes(export_placement(found.design, result, found.folder, form="def").data)
+    again = read_clustered_def(tmp_path / "out.def", found.folder, found.design).placement
+    hard = found.design.netlist.hard
+    np.testing.assert_allclose([again.x[hard], again.y[hard]], [result.x[hard], result.y[hard]])
+
+
 def test_signals_in_specialnets_are_nets(tmp_path: Path) -> None:
     chain = Chip().chain()
     special = section("SPECIALNETS", [f"n3 {chain.pop('n3')} + USE SIGNAL", "VDD ( * VDD ) + USE POWER"])
