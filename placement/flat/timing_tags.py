@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.netlist.errors import SHOWN, DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.timing_constraints import Clock, Object, PathException
+from placement.netlist.timing_constraints import Clock, Object, PathException, TimingConstraints
 from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FALLING, SETUP_RISING
 from placement.netlist.timing_netlist import TimingNetlist
 
@@ -67,7 +67,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     clock_pins = np.union1d(register_clocks, facts["check_clock"])
     notices = _unreached(timing, flat, clocks, plain | inverted, clock_pins)
     signature_of = _signatures([finder.pins(one.begins) for one in exceptions])
-    tags = _Tags(clocks, exceptions)
+    tags = _Tags(constraints)
     vertices, numbers, times = [], [], []
     for vertex, edge in zip(*_register_launches(timing, plain, inverted, register_clocks[reached]), strict=True):
         vertices.append(vertex)
@@ -192,10 +192,11 @@ _Tag = tuple[int, tuple[int, ...], bool]
 class _Tags:
     """Kinds of paths by their launch: a clock edge and the exceptions that match their startpoints."""
 
-    def __init__(self, clocks: Sequence[Clock], exceptions: Sequence[PathException]) -> None:
-        self._clocks = clocks
-        self._rules = [_Rule(one) for one in exceptions]
-        self._tells_inputs = any(one.ignores_latency for one in exceptions)
+    def __init__(self, constraints: TimingConstraints) -> None:
+        self._clocks = constraints.clocks
+        self._rules = [_Rule(one) for one in constraints.exceptions]
+        self._tells_inputs = any(one.ignores_latency for one in constraints.exceptions)
+        self._between = {(one.launch, one.capture): one.value for one in constraints.uncertainties}
         self.all: dict[_Tag, int] = {}
 
     def number(self, edge: int, signature: tuple[int, ...], *, is_input: bool = False) -> int:
@@ -238,7 +239,10 @@ class _Tags:
             if rule.is_from(number in begins, from_clock) and rule.is_to(number in ends, to_clock)
         ]
         found = max(matching, key=lambda rule: rule.priority).exception if matching else PathException(1)
-        launched, offset = self.edge(launch), to_clock.latency - to_clock.uncertainty if to_clock else 0.0
+        launched, offset = self.edge(launch), 0.0
+        if to_clock:
+            pair = (from_clock.name if from_clock else "", to_clock.name)
+            offset = to_clock.latency - self._between.get(pair, to_clock.uncertainty)
         if found.delay is not None:
             if found.ignores_latency:
                 return self.edge(launch) + found.delay if is_input else self.time(launch) + found.delay

@@ -28,6 +28,15 @@ class Clock:
 
 
 @dataclasses.dataclass(frozen=True)
+class Uncertainty:
+    """The uncertainty of checks from one clock to another, instead of the capturing clock's."""
+
+    launch: str  # launch, capture: the clocks' names
+    capture: str
+    value: float  # ps
+
+
+@dataclasses.dataclass(frozen=True)
 class PortDelay:
     """The delay outside of the chip at a port, after (an input) or before (an output) a clock's edge."""
 
@@ -83,3 +92,4 @@ class TimingConstraints:
     notices: tuple[str, ...] = ()
     transitions: tuple[PortTransition, ...] = ()
     derating: Derating = Derating()
+    uncertainties: tuple[Uncertainty, ...] = ()

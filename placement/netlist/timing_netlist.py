@@ -24,6 +24,7 @@ from placement.netlist.timing_constraints import (
     PortDelay,
     PortTransition,
     TimingConstraints,
+    Uncertainty,
 )
 from placement.netlist.timing_library import TimingLibrary
 
@@ -190,4 +191,5 @@ def _constraints(header: dict[str, Any]) -> TimingConstraints:
         notices=tuple(header["notices"]),
         transitions=tuple(PortTransition(**one) for one in header.get("transitions", ())),
         derating=Derating(**header.get("derating", {})),
+        uncertainties=tuple(Uncertainty(**one) for one in header.get("uncertainties", ())),
     )

@@ -179,6 +179,7 @@ FALL = DELAYS.replace("-clock c [get_ports in]", "-clock_fall -clock c [get_port
         (f"{LATENCY}set_max_delay -ignore_clock_latency 80 -to [all_outputs]", {"out": 58.1}),
         (f"{DELAYS}set_max_delay 80 -from c -to c", {"first/D": 19.95, "out": 18.1, "third/D": -42.0}),
         (f"{DELAYS}set_max_delay -ignore_clock_latency 80 -from c -to c", {"first/D": 14.95, "third/D": -37.0}),
+        (f"{DELAYS}set_clock_uncertainty 12 -from c -to [get_clocks c]", {"first/D": 132.95, "third/D": 71.0}),
         (f"{FALL}set_max_delay 80 -from [get_ports in]", {"first/D": 19.95, "third/D": 78.0}),
         (f"{LATENCY}set_max_delay 50 -from [all_registers] -to [all_registers]", {"third/D": -72.0, "first/D": None}),
         # A false path precedes a maximum delay, and this a multicycle path; then the more specific and the tighter one.

@@ -6,6 +6,8 @@ line; nothing is dropped silently.
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 import math
 import os
 import re
@@ -13,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from placement.netlist.errors import SHOWN, DesignError, Finding, listing
-from placement.netlist.files import SourceFile, decoded, read_bytes
+from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.formats.sdc_objects import REGISTERS, DesignObjects, Finder
 from placement.netlist.formats.tcl import Jump, Tcl, items
 from placement.netlist.formats.tcl_commands import Language
@@ -26,6 +28,7 @@ from placement.netlist.timing_constraints import (
     PortDelay,
     PortTransition,
     TimingConstraints,
+    Uncertainty,
 )
 
 _TIME_UNITS = {"fs": 1e-3, "ps": 1.0, "ns": 1e3, "us": 1e6}
@@ -35,12 +38,12 @@ _NO_EFFECT = (
     "set_dont_touch", "set_dont_use", "set_ideal_network", "set_clock_gating_check",
     "set_wire_load_selection_group", "set_critical_range", "set_fanout_load", "set_load", "set_driving_cell",
     "get_lib_cells", "get_lib_pins", "get_libs", "set_max_leakage_power", "set_max_dynamic_power", "set_fix_hold",
-    "set_min_capacitance",
+    "set_min_capacitance", "unset_propagated_clock",
 )  # fmt: skip
 _FLAGS = (
     "-setup", "-hold", "-rise", "-fall", "-max", "-min", "-early", "-late", "-source", "-add", "-add_delay", "-start",
     "-end", "-clock_fall", "-asynchronous", "-physically_exclusive", "-logically_exclusive", "-exclusive", "-quiet",
-    "-no_clocks", "-clock_pins", "-data_pins", "-network_latency_included", "-source_latency_included",
+    "-no_clocks", "-clock_pins", "-data_pins",
     "-hierarchical", "-hier", "-invert", "-combinational", "-ignore_clock_latency", "-allow_paths", "-cells",
     "-data", "-cell_delay", "-net_delay", "-cell_check", "-regexp", "-nocase",
 )  # fmt: skip
@@ -75,7 +78,7 @@ def read_sdc(
     reader = _Reader(path, objects, time_unit, slew_factor)
     data, source = read_bytes(path)
     with contextlib.suppress(Jump):  # `return` ends the file.
-        reader.tcl.run(decoded(data, path))
+        reader.tcl.run(decoded_leniently(data))
     return reader.constraints(), (source, *reader.language.sources)
 
 
@@ -113,6 +116,7 @@ class _Reader:
         self.latency: dict[tuple[str, bool], float] = {}
         self.delays: dict[bool, dict[str, dict[tuple[str, bool], PortDelay]]] = {True: {}, False: {}}
         self.transitions: dict[str, PortTransition] = {}
+        self.between: dict[tuple[str, str], Uncertainty] = {}
         self.derating = Derating()
         self.exceptions: dict[tuple[Any, ...], PathException] = {}
         self.findings: dict[str, list[tuple[int, str]]] = {}
@@ -131,10 +135,6 @@ class _Reader:
             "set_max_delay": self.set_max_delay,
             "set_clock_groups": self.set_clock_groups,
             "set_units": self.set_units,
-            "get_ports": lambda given, line: self.get(given, line, "port"),
-            "get_pins": lambda given, line: self.get(given, line, "pin"),
-            "get_cells": lambda given, line: self.get(given, line, "cell"),
-            "get_clocks": lambda given, line: self.get(given, line, "clock"),
             "all_inputs": self.all_inputs,
             "all_outputs": lambda given, line: self.finder.ports(2),
             "all_clocks": lambda given, line: [Object("clock", name) for name in self.clocks],
@@ -151,6 +151,8 @@ class _Reader:
                 ("get_full_name", "get_name", "get_object_name"), lambda given, line: as_text(given.rest[0])
             ),
         }
+        for kind in ("port", "pin", "cell", "clock"):
+            commands[f"get_{kind}s"] = commands[f"get_{kind}"] = functools.partial(self.get, kind=kind)
         self.tcl = Tcl(path, {name: self._run(name, command) for name, command in commands.items()})
         self.language = Language(self.tcl)
 
@@ -197,6 +199,7 @@ class _Reader:
             exceptions=tuple(self.exceptions.values()),
             transitions=tuple(self.transitions.values()),
             derating=self.derating,
+            uncertainties=tuple(self.between.values()),
             notices=tuple(notices),
         )
 
@@ -290,10 +293,15 @@ class _Reader:
     def set_clock_uncertainty(self, given: _Arguments, line: int) -> Value:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
+        value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
+        if given.values.keys() == {"-from", "-to"}:
+            ends = [self.clocks_of(given.values[side], line) for side in ("-from", "-to")]
+            for one, other in itertools.product(*ends):
+                self.between[one.name, other.name] = Uncertainty(one.name, other.name, value)
+            return ""
         if given.values:
             self.note("unsupported options", line, f"{next(iter(given.values))} of set_clock_uncertainty")
             return ""
-        value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
         for clock in self.clocks_of(given.rest[1:], line):
             self.clocks[clock.name] = dataclasses.replace(clock, uncertainty=value)
         return ""
@@ -385,6 +393,7 @@ class _Reader:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
+        through += ["-rise", "-fall"] if len({"-rise", "-fall"} & given.flags) == 1 else []
         if through:
             self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {exception.command}")
             return ""
@@ -441,7 +450,7 @@ class _Reader:
         removed = {as_text(one) for one in _joined(given.rest[1:])}
         return [one for one in items(given.rest[0]) if as_text(one) not in removed]
 
-    def get(self, given: _Arguments, line: int, kind: Any) -> Value:
+    def get(self, given: _Arguments, line: int, *, kind: Any) -> Value:
         for option in given.values.keys() - {"-filter"}:
             self.note("unsupported options", line, f"{option} of get_{kind}s")
         options = given.flags | ({"-hierarchical"} if "-hier" in given.flags else set())

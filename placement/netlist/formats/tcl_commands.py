@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, decoded, read_bytes
+from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.formats.tcl import Command, Jump, Tcl, items
 from placement.netlist.formats.tcl_expressions import Value, as_text
 
@@ -35,7 +35,7 @@ class Language:
         }  # fmt: skip
         plain: dict[str, Callable[[Sequence[Value]], Value]] = {
             "list": list, "concat": lambda given: [one for value in given for one in items(value)],
-            "llength": lambda given: len(items(given[0])), "lindex": _element, "lrange": _range,
+            "llength": lambda given: len(items(given[0])), "lindex": _element, "lrange": _range, "lreplace": _replaced,
             "lsearch": _search, "lsort": lambda given: sorted(map(as_text, items(given[-1]))),
             "join": lambda given: (as_text(given[1]) if len(given) > 1 else " ").join(map(as_text, items(given[0]))),
             "split": lambda given: as_text(given[0]).split(as_text(given[1]) if len(given) > 1 else None),
@@ -193,7 +193,7 @@ class Language:
         self.sources.append(source)
         self.tcl.path = path if path.is_file() else beside
         try:
-            return self.tcl.run(decoded(data, source.name))
+            return self.tcl.run(decoded_leniently(data))
         except Jump as jump:
             return jump.value
         finally:
@@ -237,6 +237,14 @@ def _element(given: Sequence[Value]) -> Value:
 def _range(given: Sequence[Value]) -> Value:
     elements = items(given[0])
     return elements[max(_index(given[1], len(elements)), 0) : _index(given[2], len(elements)) + 1]
+
+
+def _replaced(given: Sequence[Value]) -> Value:
+    elements = items(given[0])
+    first, last = (_index(one, len(elements)) for one in given[1:3])
+    if first < 0:
+        return elements  # as `lsearch` returns for an element that does not exist
+    return elements[:first] + list(given[3:]) + elements[max(last + 1, first) :]
 
 
 def _glob(pattern: str, value: Value) -> bool:
