@@ -388,8 +388,8 @@ def _without_halo(entry: bytes) -> bytes:
     words = _words(entry)
     for at, (word, follower) in enumerate(itertools.pairwise(words)):
         if word[0] == b"+" and follower[0].upper() == b"HALO":
-            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # The entry ends after the halo's four numbers.
-            return entry[: word.start()] + entry[words[last].end() :].lstrip(b" ")
+            behind = next(word for word in words[at + 2 :] if word[0] in (b"+", b";"))
+            return entry[: word.start()] + entry[behind.start() :]
     return entry
 
 
@@ -436,10 +436,17 @@ def openroad_tcl(
     """A script for OpenROAD: `place_macro`, or the database's own calls for macros rotated by 90°.
 
     It first unplaces the macros: OpenROAD neither moves a macro whose status is firm or locked, nor places one on
-    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041).
+    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041). It also rotates them first, because `place_macro`
+    compares the box in the former orientation with the core (MPL-0034).
     """
     names = [tcl_word(place.written_name) for place in locations]
-    lines = [f"[[ord::get_db_block] findInst {name}] setPlacementStatus NONE" for name in names]
+    lines = []
+    for name, place in zip(names, locations, strict=True):
+        lines += [
+            f"set inst [[ord::get_db_block] findInst {name}]",
+            "$inst setPlacementStatus NONE",
+            f"$inst setOrient {_TCL_NAMES[place.orientation.name]}",
+        ]
     for name, place in zip(names, locations, strict=True):
         turn = _TCL_NAMES[place.orientation.name]
         if turn in _UPRIGHT:
@@ -448,7 +455,6 @@ def openroad_tcl(
         else:
             lines += [
                 f"set inst [[ord::get_db_block] findInst {name}]",
-                f"$inst setOrient {turn}",
                 f"$inst setLocation {place.x} {place.y}",
                 "$inst setPlacementStatus FIRM",
             ]
