@@ -137,6 +137,12 @@ def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
     )
 
 
+def test_macros_beside_vertical_rows_are_macros(tmp_path: Path) -> None:
+    rows = "".join(f"ROW v{row} unit {2000 * row} 0 E DO 1 BY 500 STEP 0 200 ;\n" for row in range(50))
+    found = imported(Chip(rows=rows, nets={"n": "( c0 Q ) ( c1 D )"}), tmp_path)
+    assert found.counts == (2, 2, 1, 2) and not found.has_note("row")
+
+
 def test_macros_keep_off_fixed_cells(tmp_path: Path) -> None:
     tap = master("TAP", 1, 2, "CLASS CORE WELLTAP ; SITE unit ;")
     macros = {"m0": "RAM", "m1": "RAM", "m2": "RAM"}

@@ -197,7 +197,9 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     die's edges. A pad within the core is a fixed macro.
     """
     components, core = file.components, plan.core
-    row = plan.rows.row_height or min((s.height for s in technology.sites.values() if s.kind == "CORE"), default=0.0)
+    upright = plan.rows.width[plan.rows.orientation >= Orientation.E]  # cells in vertical rows are rotated
+    row = float(upright.min()) if len(upright) else plan.rows.row_height
+    row = row or min((s.height for s in technology.sites.values() if s.kind == "CORE"), default=0.0)
     columns = [(m.width, m.height, m.is_block, m.is_pad, m.is_cover, m.kind == "BLOCK", m.has_signals) for m in masters]
     of_master = np.array(columns, dtype=np.float64).reshape(-1, 7)[components.master]
     width, height = of_master[:, 0], of_master[:, 1]
