@@ -167,6 +167,7 @@ SAME = {
             "+ PORT + LAYER M2 MASK 1 ( 0 0 ) ( 100 100 ) + POLYGON M1 ( 0 0 ) ( 9 * ) ( * 9 ) + VIA v ( 0 0 )",
         )
     ),
+    "ends with marks": chip(lambda text: re.sub(r"(END [A-Z]+)\n(?!$)", r"\1 ;\n", text)),
     "no orientation": chip(lambda text: text.replace("( 0 500 ) N", "( 0 500 )")),
     "fractions": chip(lambda text: text.replace("( 100000 100000 )", "( 100000.0 1e5 )")),
     "synthesized pin": chip(lambda text: text.replace("( m0 D )", "( m0 D + SYNTHESIZED )")),
@@ -206,6 +207,10 @@ PASSED = {
     "region of no name": (
         before("END DESIGN", section("GROUPS", ["g m0 + REGION r"])),
         r"chip\.def:\d+: 1 regions that do not exist, which are ignored: r of group g",
+    ),
+    "group without a region": (
+        before("END DESIGN", section("GROUPS", ["g m0 m1 + SOFT MAXX 9"])),
+        r"chip\.def:\d+: 1 groups without a region are ignored: g",
     ),
     "group of nobody": (
         before("END DESIGN", section("REGIONS", ["r ( 0 0 ) ( 9 9 )"]) + section("GROUPS", ["g m7 x* m0 + REGION r"])),

@@ -236,6 +236,11 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
     members: list[list[int]] = [[] for _ in areas.regions]
     unknown: list[tuple[int, str]] = []
     strange: list[tuple[int, str]] = []
+    loose = [
+        (file.line(begin), group)
+        for begin, group, region in zip(areas.group_begin, areas.groups, areas.group_region, strict=True)
+        if not region
+    ]
     for index, (group, region) in enumerate(zip(areas.groups, areas.group_region, strict=True)):
         patterns = areas.patterns[areas.group_start[index] : areas.group_start[index + 1]]
         if region and region not in number:
@@ -254,6 +259,7 @@ def _regions(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Reg
     for what, cases in (
         ("regions that do not exist, which are ignored", unknown),
         ("names in groups that match no component", strange),
+        ("groups without a region are ignored", loose),
     ):
         notices += [listing(file.path, what, len(cases), cases)] if cases else []
     low, high = np.minimum(areas.boxes[:, :2], areas.boxes[:, 2:]), np.maximum(areas.boxes[:, :2], areas.boxes[:, 2:])

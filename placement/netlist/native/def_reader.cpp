@@ -32,6 +32,7 @@ DefContents DefReader::read() {
   while (true) {
     const std::string_view keyword = lexer_.capitals(lexer_.next());
     if (keyword.empty()) throw lexer_.error("the file ends without 'END DESIGN'; it appears to be truncated");
+    if (keyword == ";") continue;  // as in 'END COMPONENTS ;'
     if (keyword == "END") {
       if (foreign_words_.count(lexer_.capitals(lexer_.peek()))) {
         lexer_.next();
