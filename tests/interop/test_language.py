@@ -103,6 +103,9 @@ SAME = {
     "LEF without an end": lef(lambda text: text.replace("END LIBRARY\n", "")),
     "LEF in small letters": lef(small_letters),
     "LEF comments": lef(lambda text: text.replace(" ;", " ; # a ; \" END\n").replace("MACRO", "#MACRO X\nMACRO")),
+    "LEF tables": lef(
+        lambda text: text.replace("WIDTH 0.1 ;", "WIDTH 0.1 ; RESISTANCE RPERSQ PWL ( ( 0.1 0.5 ) ( 0.2 0.4 ) ) ;")
+    ),
     "LEF strings": lef(lambda text: text.replace("SIZE 20", 'PROPERTY note "a \\" ; END RAM" ; SIZE 20')),
     "other brackets": (
         f'BUSBITCHARS "()" ;\n{CHIP.lef}'.replace(" D ", " D(0) ").replace("END D\n", "END D(0)\n"),

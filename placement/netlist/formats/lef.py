@@ -299,6 +299,8 @@ class _FileReader:
         found = []
         for keyword, unit in (("RESISTANCE", "RPERSQ"), ("CAPACITANCE", "CPERSQDIST"), ("EDGECAPACITANCE", "")):
             words = fields.get(keyword, [])
+            if [word.upper() for word in words[1:2]] == ["PWL"]:  # of a table over the width, the first value
+                words = [words[0], *[word for word in words[2:] if word not in ("(", ")")][1:2]]
             value = words[1:2] if unit and words[:1] == [unit] else words[:1] if not unit else []
             found.append(self.words.number(value[0], f"{keyword} of layer {name!r}") if value else 0.0)
         per_square, per_area, per_edge = found
