@@ -104,17 +104,17 @@ def affordable(
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    """Returns `placement` with its hard macros moved clear of each other and of the blockages in `config`.
+    """Returns `placement` with its hard macros moved clear of each other and within the constraints.
 
     The spacing in `config` is mandatory; the design's own spacing is dropped if no legal placement keeps it. Raises the
     errors of `legalise`.
     """
     try:
-        return legalise(design, placement, spacing=config.spacing_in(design), blockages=config.blockages)
+        return legalise(design, placement, spacing=config.spacing_in(design))
     except NoLegalPlacement:
         if config.spacing is not None or not design.constraints.spacing:
             raise
-    return legalise(design, placement, blockages=config.blockages)
+    return legalise(design, placement)
 
 
 def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Placement]) -> AnnealConfig:
@@ -126,9 +126,7 @@ def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Plac
         placements: legal placements.
     """
     spacing = config.spacing_in(design)
-    if config.spacing is None and not all(
-        fits(design, one, spacing=spacing, blockages=config.blockages) for one in placements
-    ):
+    if config.spacing is None and not all(fits(design, one, spacing=spacing) for one in placements):
         spacing = 0.0
     return dataclasses.replace(config, spacing=spacing)
 
@@ -143,7 +141,7 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
     if starts:
         found += repacked(design, starts[0], config)
     if not found:
-        raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
+        raise DesignError(f"{design.name}: no sample of the policy could be made legal")
     return found
 
 
@@ -220,12 +218,12 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
 def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Generator, count: int) -> Iterator[Start]:
     """Places hard and soft macros together as charges from `count` random initial positions, then legalises them."""
     least = config.spacing_in(design)
-    widest = spacing_for_channels(design, spacing=least, blockages=config.blockages)
+    widest = spacing_for_channels(design, spacing=least)
     for number in range(count):
         seed = int(generator.integers(2**31))
         for spacing in dict.fromkeys((widest, least)):
             try:
-                placed = place_design(design, spacing=spacing, blockages=config.blockages, seed=seed)
+                placed = place_design(design, spacing=spacing, seed=seed)
                 yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
                 break
             except DesignError:  # too little whitespace for this method

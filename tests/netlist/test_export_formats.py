@@ -130,7 +130,7 @@ def test_halos_of_the_import_reach_the_exported_file(tmp_path: Path) -> None:
     chip = Chip(macros={"m0": "RAM + HALO 100 200 300 400", "m1": "RAM + HALO 5 6 7 8"})
     lef, text = chip.write(tmp_path)
     settings = ImportSettings(constraints=ConstraintSettings(halos={"m1": (1.0, 0.5, 0.25, 2.0)}))
-    design = import_design(lef=[lef], def_file=text, out=tmp_path / "out", settings=settings)
+    design = import_design(lef=[lef], def_=text, out=tmp_path / "out", settings=settings)
     placement = search(design, moves=300, round_moves=100).placement
     data = export.export_placement(design, placement, tmp_path / "out", form="def").data.decode()
     assert re.search(r"- m0 RAM .*\+ HALO 100 200 300 400", data) and re.search(
@@ -258,7 +258,7 @@ def test_a_format_by_import_path_as_the_page_shows_it(tmp_path: Path) -> None:
     assert example in (root / "docs/how-to/add-a-format.md").read_text()
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
     out = tmp_path / "chip"
-    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    design = import_design(lef=[tmp_path / "banks.lef"], def_=tmp_path / "banks.def", out=out)
     exported = export.export_placement(design, design.initial, out, form="examples.json_format.JSON")
     found = json.loads(exported.data)
     assert exported.macros == len(found) == 7
@@ -271,7 +271,7 @@ def test_a_format_by_import_path_as_the_page_shows_it(tmp_path: Path) -> None:
 def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
     out = tmp_path / "chip"
-    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    design = import_design(lef=[tmp_path / "banks.lef"], def_=tmp_path / "banks.def", out=out)
     for form, kind in export.FORMATS.items():
         if form == "bookshelf":
             with pytest.raises(DesignError, match="was not imported from a Bookshelf design"):
@@ -287,7 +287,7 @@ def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
 
 def test_blockages_and_rows_are_written_on_request(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
-    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    files = {"lef": [tmp_path / "banks.lef"], "def_": tmp_path / "banks.def"}
     core = import_design(**files, out=tmp_path / "bare") and read_flat(tmp_path / "bare").floorplan.core
     box = Rectangle(core.x_low + 1, core.y_low + 2, core.x_low + 4, core.y_low + 5)
     limits = ConstraintSettings(halo=(2.0, 1.0), blockages=(box,))
@@ -324,7 +324,7 @@ def test_fixed_cells_beneath_macros_are_reported(chip: FlatDesign) -> None:
 
 def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
-    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    files = {"lef": [tmp_path / "banks.lef"], "def_": tmp_path / "banks.def"}
     kept = import_design(**files)
     written = import_design(**files, out=tmp_path / "out")
     assert kept.netlist.names == written.netlist.names and kept.initial == written.initial
@@ -335,3 +335,24 @@ def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
         import_design()
     freed = import_design(**files, free_macros=True, settings=ImportSettings(columns=12, rows=10))
     assert not freed.initial.fixed[freed.netlist.hard].any() and (freed.canvas.columns, freed.canvas.rows) == (12, 10)
+
+
+def test_macros_on_coarse_units_are_rounded_apart(tmp_path: Path) -> None:
+    files = {
+        "aux": "RowBasedPlacement : d.nodes d.nets d.pl d.scl",
+        "nodes": "m 21 30\nk 21 30\na 4 10\n",
+        "nets": "NetDegree : 3\n m O\n k I\n a I\n",
+        "pl": "m 0 0 : N\nk 40 0 : N\na 80 0 : N\n",
+        "scl": "CoreRow Horizontal\n Coordinate : 0\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n"
+        + "CoreRow Horizontal\n Coordinate : 30\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n",
+    }
+    for suffix, text in files.items():
+        (tmp_path / f"d.{suffix}").write_text(text)
+    design = import_design(bookshelf=tmp_path / "d.aux", out=tmp_path / "out")
+    x, hard = design.initial.x.copy(), design.netlist.hard
+    # Side by side, with the corners at 1.5 and 22.5.
+    x[hard] = 1.5 + 10.5, 22.5 + 10.5
+    placement = dataclasses.replace(design.initial, x=x)
+    exported = export.export_placement(design, placement, tmp_path / "out", form="bookshelf")
+    assert exported.data.decode().splitlines()[:2] == ["m\t2\t0\t: N /FIXED", "k\t23\t0\t: N /FIXED"]
+    assert exported.notes == ("2 macros are moved to whole units of your files (1 µm)",)
