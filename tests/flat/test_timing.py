@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from placement.flat import timing_tags
 from placement.flat.timing import TimingEstimate, TimingEvaluator
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
@@ -583,3 +584,20 @@ def test_slacks_are_those_of_opensta(tmp_path: Path, capsys: pytest.CaptureFixtu
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("endpoints:"))
     assert "6 ours, 6 OpenSTA's, 6 of both; τ 1.0000" in line
     assert float(line.partition("most ")[2].split()[0]) < 0.05
+
+
+def test_exceptions_of_many_registers_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four pins begin paths; with these exceptions, only two kinds of paths remain to be analysed."""
+    monkeypatch.setattr(timing_tags, "MOST_TAGS", 2)
+    more = "".join(f"set_multicycle_path 2 -from {one}/CK\n" for one in ("first", "second", "third"))
+    timing, flat = chip(tmp_path, sdc=f"{SDC}set_false_path -from in\n{more}")
+    evaluator = TimingEvaluator(timing, flat)
+    found = ends(timing, flat, evaluator.evaluate(flat.placement))
+    later = {name: EXPECTED[name] + 200 for name in ("second/D", "ram/D[0]", "ram/D[1]", "out")}
+    assert found == pytest.approx({**later, "third/D": EXPECTED["third/D"]}, abs=1e-3)
+    timing, flat = chip(
+        tmp_path, sdc=f"{SDC}set_multicycle_path 2 -from in\n{more}set_multicycle_path 3 -from ram/CK\n"
+    )
+    with pytest.raises(DesignError, match="more than 1 combinations"):
+        monkeypatch.setattr(timing_tags, "MOST_TAGS", 1)
+        TimingEvaluator(timing, flat)
