@@ -23,7 +23,8 @@ _MOST_CYCLES = 1000  # maximum number of periods of the launching clock within w
 class TagArrays(NamedTuple):
     """Arguments of `TimingGraph.constrain`."""
 
-    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN elsewhere
+    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and to inputs, and is NaN
+    # elsewhere; `load_at`, float32 [P], fF, is the load outside of the chip
     arrays: dict[str, Any]
     clocks: list[str]  # the launching clock edge of each of the G tags, as text
     notices: list[str]  # messages about unusual constraints
@@ -106,11 +107,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     edges = no_clock + 2 * bool(limits)
     tag_of, kept, capture = _merged(tags, list(groups), edges)
     launched = [place for place, number in enumerate(numbers) if tag_of[number] >= 0]
-    slew_at = np.full(len(timing.instance), np.nan, dtype=np.float32)
-    for transition in constraints.transitions:
-        slew_at[finder.pins([Object("port", transition.port)])] = transition.slew
-    for number, clock in enumerate(clocks):
-        slew_at[((plain | inverted) >> np.uint32(number)) & 1 > 0] = clock.transition
+    slew_at, load_at = _at_pins(timing, finder, plain | inverted)
     offset = [clock.latency - clock.uncertainty for clock in clocks] + [0.0] * bool(limits)
     arrays = {
         "launch_vertex": np.array(vertices, dtype=np.int32)[launched],
@@ -128,6 +125,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         "period": np.array([clock.period for clock in clocks] + [1.0] * bool(limits), dtype=np.float32),
         "tag_of_edge": tag_of[[tags.all.get((edge, (), False), -1) for edge in range(edges)]],
         "slew_at": slew_at,
+        "load_at": load_at,
         "tags": len(kept),
         "groups": len(groups),
     }
@@ -302,6 +300,20 @@ def _merged(
     if len(kept) > MOST_TAGS:
         raise DesignError(f"there are more than {MOST_TAGS} combinations of clocks and exceptions")
     return tag_of, kept, np.array(rows, dtype=np.float32).reshape(len(kept), len(groups), edges)
+
+
+def _at_pins(timing: TimingNetlist, finder: _Finder, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slews and loads that the constraints set at pins, float32 [P] each; `reach` has masks of clocks, [P]."""
+    constraints = timing.constraints
+    slew_at = np.full(len(timing.instance), np.nan, dtype=np.float32)
+    load_at = np.zeros(len(timing.instance), dtype=np.float32)
+    for transition in constraints.transitions:
+        slew_at[finder.pins([Object("port", transition.port)])] = transition.slew
+    for load in constraints.loads:
+        load_at[finder.pins([Object("port", load.port)])] = load.load
+    for number, clock in enumerate(constraints.clocks):
+        slew_at[(reach >> np.uint32(number)) & 1 > 0] = clock.transition
+    return slew_at, load_at
 
 
 def _first_after(offset: float, period: float, launching: float) -> float:

@@ -156,6 +156,7 @@ def test_a_heavy_net_is_taken_as_buffered(tmp_path: Path) -> None:
         ("set_multicycle_path 2 -from ram/CK", {"third/D": 200.0}),
         ("set_false_path -from in", {"first/D": None}),
         ("set_clock_latency 20 clock", {"out": 0.0, "first/D": 0.0}),
+        ("set_load 7 [all_outputs]", {"out": -7.0}),
     ],
 )
 def test_exceptions(tmp_path: Path, exception: str, changes: dict[str, float | None]) -> None:
@@ -577,7 +578,8 @@ def _benchmark() -> Callable[[list[str]], None]:
 
 @pytest.mark.skipif(shutil.which("sta") is None, reason="the judge needs OpenSTA (Debian: opensta)")
 def test_slacks_are_those_of_opensta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chip(tmp_path)
+    edges = "capacitance : 3; rise_capacitance : 3.5; fall_capacitance : 2.5;"
+    chip(tmp_path, liberty=LIBERTY.replace("capacitance : 3;", edges, 1))
     files = {"verilog": "v", "lef": "lef", "def": "def", "liberty": "lib", "sdc": "sdc"}
     given = [word for name, suffix in files.items() for word in (f"--{name}", str(tmp_path / f"chip.{suffix}"))]
     _benchmark()([*given, "--as-placed", "--keep", str(tmp_path / "kept")])
