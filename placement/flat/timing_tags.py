@@ -288,7 +288,7 @@ def _merged(
         DesignError: there are too many left.
     """
     found: dict[tuple[int, bytes], int] = {}
-    kept, rows, tag_of = [], list[np.ndarray](), np.full(len(tags.all) + 1, -1, dtype=np.int32)
+    kept, rows, tag_of = list[_Tag](), list[np.ndarray](), np.full(len(tags.all) + 1, -1, dtype=np.int32)
     for number, tag in enumerate(tags.all):
         row = np.array([[tags.capture(tag, to, edge) for edge in range(edges)] for to in groups], dtype=np.float32)
         if not np.isfinite(row).any():
