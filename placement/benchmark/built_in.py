@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import os
@@ -18,7 +19,6 @@ import numpy as np
 
 from placement.annealing.search import Watch, search
 from placement.annealing.starts import grid_starts
-from placement.benchmark.run_request import Request
 from placement.config import ConfigError, CostConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.evaluation.placements import has_macro_places
@@ -28,9 +28,26 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
+REQUEST_NAME, CURVE_NAME, PLACEMENT_NAME = "request.json", "curve.json", "placement.plc"  # files of a run
+LEAST_SHARE = 0.1  # minimum share of the CPU time that a placer is given, even if loading took longer
 SAVING_SHARE = 0.15  # share of a training's time that is reserved for its end
 WATCH_SECONDS = 0.1
 SEEDS = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Request for a run."""
+
+    design: str  # the design's folder
+    placer: str  # a name of `placement.benchmark.built_in`, or package.module:callable
+    seed: int  # seed of all random numbers
+    seconds: float  # CPU seconds since the start of the process
+    checkpoint: str = "base"  # checkpoint for placers that use a policy
+
+    def left(self) -> float:
+        """Remaining CPU seconds; at least `LEAST_SHARE` of all."""
+        return max(self.seconds - time.process_time(), LEAST_SHARE * self.seconds)
 
 
 class Found(NamedTuple):

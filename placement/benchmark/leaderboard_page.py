@@ -14,6 +14,7 @@ from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import PageConfig
+from placement.benchmark.benchmark_plots import draw_board
 from placement.benchmark.leaderboard import (
     COLUMNS,
     SCORES,
@@ -27,7 +28,6 @@ from placement.benchmark.leaderboard import (
     score_rows,
     without_baseline,
 )
-from placement.benchmark.leaderboard_plots import draw_board
 from placement.benchmark.suites import SUPPLIED, read_suite
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file, write_whole

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
@@ -42,7 +41,6 @@ class ConstraintOptions(Settings):
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
             default gap: the halos)
         banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) into a block
-        array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
     halo: tuple[Text, ...] = ()
@@ -56,7 +54,6 @@ class ConstraintOptions(Settings):
     any_orientation: bool = False
     array: tuple[Text, ...] = ()
     banks: bool = False
-    array_order: Literal["places", "names"] = "places"
 
     @property
     def constraints(self) -> ConstraintSettings:
@@ -119,7 +116,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
             constraints=self.constraints,
             arrays=tuple(map(_array, self.array)),
             banks=self.banks,
-            order_by_places=self.array_order == "places",
         )
 
 

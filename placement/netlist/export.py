@@ -7,6 +7,7 @@ coordinates all contain the same values: the lower left corner of the rotated bo
 import dataclasses
 import functools
 import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +38,8 @@ _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
 TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
+_COARSE = 0.01  # least database unit, in µm, with a note about rounding; _MOVED: least distance of it, in units
+_MOVED = 0.01
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
 _COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE | re.IGNORECASE)
@@ -187,7 +190,8 @@ def export_placement(
     data = files.packed(name, content)
     if chosen.on_canvas:
         return Exported(data, len(design.netlist.hard), ())
-    notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
+    notes = [*_off_grid(export.flat, export.all_locations), *_rounded(export.flat, design.netlist, placement)]
+    notes += cells_beneath(export.flat, design.netlist, placement)
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
         notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as in your files")
@@ -201,6 +205,14 @@ def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]
     off = int((corners % grid != 0).any(axis=1).sum()) if grid > 1 else 0
     what = f"macros are not on the manufacturing grid of {flat.floorplan.manufacturing_grid:g} µm"
     return [f"{off} {what}"] if off else []
+
+
+def _rounded(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[str]:
+    """Returns a note if macros are moved to whole database units that are coarse, as those of Bookshelf are."""
+    unit = 1 / flat.floorplan.units
+    corners = _boxes(flat, netlist, placement)[:, :2] / unit
+    moved = int((np.abs(corners - np.round(corners)) > _MOVED).any(axis=1).sum()) if unit >= _COARSE else 0
+    return [f"{moved} macros are moved to whole units of your files ({unit:g} µm)"] if moved else []
 
 
 def _boxes(flat: FlatDesign, netlist: Netlist, placement: Placement) -> np.ndarray:
@@ -295,7 +307,8 @@ def macro_locations(
         master = flat.master_names[flat.master[own]] if flat.master[own] >= 0 else ""
         kept = None if halo is None else tuple(np.round(halo[node] * units).astype(int).tolist())
         for name, written, centre_x, centre_y in named:
-            corner = round((centre_x - width / 2) * units), round((centre_y - height / 2) * units)
+            # Rounding half up, not half to even, keeps equal distances equal, so that macros do not overlap.
+            corner = math.floor((centre_x - width / 2) * units + 0.5), math.floor((centre_y - height / 2) * units + 0.5)
             found.append(MacroLocation(name, written, master, *corner, orientation=turned, halo=kept))
     return found
 
@@ -307,8 +320,8 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
     fixed = flat.netlist.hard[placement.fixed[flat.netlist.hard] & placement.placed[flat.netlist.hard]]
     before = {
         flat.netlist.names[node]: (
-            round((float(placement.x[node]) - float(width[node]) / 2) * units),
-            round((float(placement.y[node]) - float(height[node]) / 2) * units),
+            math.floor((float(placement.x[node]) - float(width[node]) / 2) * units + 0.5),
+            math.floor((float(placement.y[node]) - float(height[node]) / 2) * units + 0.5),
             int(placement.orientation[node]),
         )
         for node in fixed.tolist()

@@ -152,10 +152,9 @@ class ImportSettings:
         columns, rows: size of the grid; None: chosen by the rule.
         clustering: settings of the clustering of cells.
         constraints: constraints on macros, in addition to those of the files.
-        arrays: macros that are placed as one (`with_arrays`). They do not change the grid.
+        arrays: macros that are placed as one (`with_arrays`). They do not change the grid. The macros of an array are
+            ordered by their individual positions, from the files or from the placer, or else by name.
         banks: whether macros whose names differ only in their last number are placed as one, too.
-        order_by_places: whether the macros of an array are ordered by their individual positions, from the files or
-            from the placer; otherwise by name.
 
     Example:
         >>> settings = placement.ImportSettings(columns=32, rows=32, banks=True)
@@ -170,7 +169,6 @@ class ImportSettings:
     constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
     arrays: Sequence[ArraySetting] = ()
     banks: bool = False
-    order_by_places: bool = False
 
     def __post_init__(self) -> None:
         for key in ("columns", "rows"):
@@ -276,7 +274,7 @@ def import_flat(
     with phase("grid and routing capacity"):
         canvas, capacity = _canvas(flat, chosen, kept, canvas)
     places, unordered = None, tuple[str, ...]()
-    if chosen.order_by_places and (chosen.arrays or chosen.banks):
+    if chosen.arrays or chosen.banks:
         join = partial(with_arrays, flat, kept, chosen.arrays, banks=chosen.banks)
         places, unordered = _macro_places(flat, join, _flat_on(canvas, flat, kept), place, phase)
     flat, kept, scattered = with_arrays(flat, kept, chosen.arrays, banks=chosen.banks, places=places)

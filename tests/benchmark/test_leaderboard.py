@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placement.benchmark.benchmark_plots import quality_over_time
 from placement.benchmark.leaderboard import board, normalised, read_results, without_baseline
 from placement.benchmark.leaderboard_page import page, read_notes
-from placement.benchmark.leaderboard_plots import quality_over_time
 from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]

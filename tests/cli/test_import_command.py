@@ -150,7 +150,6 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--array", "block:ram*:0"], "array=block:ram*:0: COLUMNS must be at least 1"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:x"], "array block: gap=x: must be one number, or two"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
-        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "unknown setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),

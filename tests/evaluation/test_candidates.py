@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from placement.annealing.search import search_identity
-from placement.benchmark.built_in import place
-from placement.benchmark.run_request import Request
+from placement.benchmark.built_in import Request, place
 from placement.benchmark.scoring import broken_rules, costs_of
 from placement.cli.main import main
 from placement.config import CostConfig

@@ -335,3 +335,24 @@ def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
         import_design()
     freed = import_design(**files, free_macros=True, settings=ImportSettings(columns=12, rows=10))
     assert not freed.initial.fixed[freed.netlist.hard].any() and (freed.canvas.columns, freed.canvas.rows) == (12, 10)
+
+
+def test_macros_on_coarse_units_are_rounded_apart(tmp_path: Path) -> None:
+    files = {
+        "aux": "RowBasedPlacement : d.nodes d.nets d.pl d.scl",
+        "nodes": "m 21 30\nk 21 30\na 4 10\n",
+        "nets": "NetDegree : 3\n m O\n k I\n a I\n",
+        "pl": "m 0 0 : N\nk 40 0 : N\na 80 0 : N\n",
+        "scl": "CoreRow Horizontal\n Coordinate : 0\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n"
+        + "CoreRow Horizontal\n Coordinate : 30\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n",
+    }
+    for suffix, text in files.items():
+        (tmp_path / f"d.{suffix}").write_text(text)
+    design = import_design(bookshelf=tmp_path / "d.aux", out=tmp_path / "out")
+    x, hard = design.initial.x.copy(), design.netlist.hard
+    # Side by side, with the corners at 1.5 and 22.5.
+    x[hard] = 1.5 + 10.5, 22.5 + 10.5
+    placement = dataclasses.replace(design.initial, x=x)
+    exported = export.export_placement(design, placement, tmp_path / "out", form="bookshelf")
+    assert exported.data.decode().splitlines()[:2] == ["m\t2\t0\t: N /FIXED", "k\t23\t0\t: N /FIXED"]
+    assert exported.notes == ("2 macros are moved to whole units of your files (1 µm)",)
