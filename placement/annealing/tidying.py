@@ -9,17 +9,19 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from placement.annealing.anneal_config import FINAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
+from placement.annealing.anneal_config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.annealing.turning import turn_groups
 from placement.engine.costs import CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
 
-WEIGHTS = 0.003, 0.1
-"""First and last weight of tidiness relative to the base cost. It rises, so what costs least is straightened first."""
-STAGES = 10
-"""Number of weights. Each stage first turns groups of macros and extends the largest empty rectangle."""
+WEIGHT = 0.1
+"""Weight of tidiness relative to the base cost; so high that the wirelength a macro's alignment costs is all that
+competes.
+"""
+STAGES = 10  # number of stages; each enlarges the largest empty rectangle once more
 ROUNDS = 100  # number of temperature changes if the number of moves is given
+SLACK, SLACK_UNTIL = 0.02, 0.8
+"""Initial excess over the bound, as a share of the cost, and the progress at which it reaches 0."""
 FINAL_SHARE = 0.05  # share of the budget at the end that accepts no worse placement
 
 
@@ -64,24 +66,26 @@ def straighten(
         return compute_costs(design, at, weights=weights).total
 
     base = cost_of(placement)
+    annealer = Annealer(
+        design, placement, config=config, weights=weights._replace(tidy=WEIGHT * (base or 1.0)), seed=seed
+    )
     most = base * (1 + (config.tidy or 0.0))
     movable = len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
-    warm = FINAL_TEMPERATURE * base / max(1, movable)
+    first, last = (
+        share_of * base / max(1, movable) for share_of in (INITIAL_TEMPERATURE[weights.name], FINAL_TEMPERATURE)
+    )
     begun, done, stage = time.thread_time(), 0, -1
 
     while True:
         spent = time.thread_time() - begun
         now = spent / seconds if seconds is not None else done / max(1, moves or 1)
         if now >= 1 or stopped():
-            return Straightened(placement, spent, done, now >= 1)
+            within = [at for at in (annealer.placement, annealer.best) if cost_of(at) <= most]
+            return Straightened(within[0] if within else placement, spent, done, now >= 1)
         if int(now * STAGES) != stage:
             stage = int(now * STAGES)
-            weight = WEIGHTS[0] * (WEIGHTS[1] / WEIGHTS[0]) ** (stage / (STAGES - 1))
-            tidier = weights._replace(tidy=weight * (base or 1.0))
-            placement = turn_groups(design, placement, weights=tidier, config=config, most=most)
-            annealer = Annealer(design, placement, config=config, weights=tidier, seed=seed + stage)
             annealer.grow_clear()
         count = ROUND_MOVES if moves is None else min(max(1, moves // ROUNDS), moves - done)
-        annealer.run(count, warm if now < 1 - FINAL_SHARE else 0.0, most)
-        placement = annealer.placement
+        temperature = first * (last / first) ** now if now < 1 - FINAL_SHARE else 0.0
+        annealer.run(count, temperature, most + base * SLACK * max(0.0, 1 - now / SLACK_UNTIL))
         done += count

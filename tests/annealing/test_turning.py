@@ -1,13 +1,15 @@
 """Groups of macros that turn: counted by hand, within the bound and the constraints."""
 
 import dataclasses
+from unittest.mock import ANY
 
 import numpy as np
+import pytest
 
 import placement
 from placement import AnnealConfig
-from placement.annealing.turning import turn_groups
-from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
+from placement.annealing.turning import turn_groups, turned_alike
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.engine.tidiness import tidiness
 from placement.netlist.design import NodeKind, Orientation
 from tests.support.constrained_designs import constrained
@@ -32,7 +34,7 @@ def block(orientations, *, pin=0.0, fixed=()):
 def columns(design, **options):
     """Returns the orientations of the columns after turning."""
     arguments = {"weights": TIDY, "config": AnnealConfig(), "most": ANY_COST} | options
-    turned = turn_groups(design, design.initial, **arguments)
+    turned = turned_alike(design, design.initial, **arguments)
     assert (turned.x == design.initial.x).all()
     assert (turned.y == design.initial.y).all()
     each = turned.orientation[design.netlist.hard].reshape(-1, 4)
@@ -51,13 +53,21 @@ def test_a_group_takes_the_orientation_that_costs_least_wire():
     assert columns(block([Orientation.N, Orientation.FN, Orientation.N], pin=4.0)) == ["FN"] * 3
 
 
-def test_the_cost_decides_whether_a_group_turns():
-    design = block([Orientation.N, Orientation.FN], pin=4.0, fixed=[1])
-    assert columns(design) == ["FN", "FN"]
-    design = block([Orientation.N, Orientation.FN], pin=-4.0, fixed=[1])
-    assert columns(design) == ["FN", "FN"]
-    assert columns(design, weights=DEFAULT_WEIGHTS._replace(tidy=1e-9)) == ["N", "FN"]
-    assert columns(design, most=compute_costs(design).total) == ["N", "FN"]
+def test_the_bound_decides_whether_a_group_turns():
+    cheaper = block([Orientation.N, Orientation.FN], pin=4.0, fixed=[1])
+    assert columns(cheaper, most=compute_costs(cheaper).total) == ["FN", "FN"]
+    dearer = block([Orientation.N, Orientation.FN], pin=-4.0, fixed=[1])
+    assert columns(dearer, most=compute_costs(dearer).total) == ["N", "FN"]
+    assert columns(dearer) == ["FN", "FN"]
+
+
+def test_the_turn_that_costs_least_per_pair_comes_first():
+    """Each turn costs the same; that of the middle column makes twice as many pairs alike. The bound allows one."""
+    names = [Orientation.N, Orientation.FN, Orientation.N, Orientation.S]
+    design, turned = block(names, pin=4.0, fixed=[0, 2]), block([Orientation.N] * 4, pin=4.0)
+    before, after = compute_costs(design).total, compute_costs(turned).total
+    assert columns(design, most=before + 0.7 * (after - before)) == ["N", "N", "N", "S"]
+    assert columns(design, most=after * (1 + 1e-9)) == ["N"] * 4
 
 
 def test_a_group_with_a_fixed_macro_does_not_turn():
@@ -82,17 +92,32 @@ def test_a_one_sided_halo_must_remain_free_after_the_turn():
     assert columns(constrained(design, halo=halo)) == ["N", "FN"]
 
 
-def test_turning_lowers_the_cost_until_no_group_can_lower_it():
+@pytest.fixture(scope="module")
+def found():
+    """A design and a placement of it whose macros are in random orientations."""
     design = placement.load("clustered40")
-    hard = design.netlist.hard
-    orientation = design.initial.orientation.copy()
+    start = placement.search(design, config=AnnealConfig(starts=("packed",)), moves=3000, round_moves=1000).placement
+    orientation, hard = start.orientation.copy(), design.netlist.hard
     orientation[hard] = np.random.default_rng(0).integers(0, 4, len(hard))
-    start = dataclasses.replace(design.initial, orientation=orientation)
-    start = placement.legalise(design, start)
-    most = 1.002 * compute_costs(design, start).total
-    arguments = {"weights": DEFAULT_WEIGHTS._replace(tidy=0.05), "config": AnnealConfig(), "most": most}
+    return design, dataclasses.replace(start, orientation=orientation)
+
+
+def test_turned_groups_cost_no_more_than_before(found):
+    design, start = found
+    arguments = {"weights": DEFAULT_WEIGHTS, "config": AnnealConfig(tidy=0.02), "moves": 4000, "seed": 1}
     turned = turn_groups(design, start, **arguments)
-    assert tidiness(design, turned).alike > tidiness(design, start).alike
-    assert compute_costs(design, turned).total <= most
-    assert turn_groups(design, turned, **arguments) == turned
-    assert turned == turn_groups(design, start, **arguments)
+    assert turned.finished
+    assert turned.moves <= 4000
+    assert tidiness(design, turned.placement).alike > tidiness(design, start).alike
+    assert compute_costs(design, turned.placement).total <= compute_costs(design, start).total
+    assert legality(design, turned.placement) == (0, 0)
+    assert turn_groups(design, start, **arguments).placement == turned.placement
+
+
+def test_a_placement_whose_turns_cannot_be_paid_back_remains(found):
+    """A single macro turns; no other macro could save the wire."""
+    design = block([Orientation.N, Orientation.FN], pin=-4.0, fixed=[1])
+    arguments = {"weights": DEFAULT_WEIGHTS, "config": AnnealConfig(tidy=1.0), "moves": 1}
+    assert turn_groups(design, design.initial, **arguments) == (design.initial, ANY, 1, True)
+    stopped = turn_groups(design, design.initial, **arguments, stopped=lambda: True)
+    assert stopped == (design.initial, ANY, 0, False)
