@@ -90,7 +90,7 @@ def compare_with_exact(cases: int) -> None:
             start = strewn(design, 300.0, seed=seed)
             feasible: bool | None = True
             if legalised(design, start)[1] is None:
-                boxes = boxes_of(design, start, spacing=0.0, blockages=(), grid=design.constraints.grid)
+                boxes = boxes_of(design, start, spacing=0.0)
                 feasible = exists(boxes, seconds=SOLVER_SECONDS)
                 lost += [seed] if feasible else []
             possible, unknown = possible + bool(feasible), unknown + (feasible is None)

@@ -9,11 +9,41 @@ The project's own policy, checkpoint=base, was made in this way (policies/base/R
 from __future__ import annotations
 
 import argparse
+import contextlib
+import shutil
 from pathlib import Path
 
 from placement.config import ConfigError
-from placement.training.checkpoint import CheckpointError
-from placement.training.trained_policy import keep_policy
+from placement.training.checkpoint import CheckpointError, Checkpoints
+from placement.training.run_folder import CHECKPOINTS_NAME, SETTINGS_NAME, VERSIONS_NAME, read_settings
+from placement.training.trained_policy import parameter_shapes
+
+DONE_NAME = "commit_success.txt"
+"""Marks a folder that Orbax wrote completely. Orbax writes the folder's path into it, and does not read it."""
+
+
+def keep_policy(run: Path, folder: Path) -> int:
+    """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
+    alone.
+
+    Returns the parameters' iteration. Raises ConfigError if `run` is not a run folder or the new `folder` is not empty,
+    and CheckpointError.
+    """
+    settings = read_settings(run, key="run")
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"folder={str(folder)!r}: is not empty")
+    like = {"parameters": parameter_shapes(settings.policy)}
+    with (
+        contextlib.closing(Checkpoints(run / CHECKPOINTS_NAME, read_only=True)) as old,
+        contextlib.closing(Checkpoints(folder / CHECKPOINTS_NAME)) as new,
+    ):
+        restored = old.restore(like)
+        new.save(restored.step, restored.tree, {})
+    for name in (SETTINGS_NAME, VERSIONS_NAME):
+        shutil.copyfile(run / name, folder / name)
+    for path in folder.rglob(DONE_NAME):  # The file names a path of this machine.
+        path.write_text("complete\n", encoding="utf-8")
+    return restored.step
 
 
 def main() -> None:

@@ -119,12 +119,12 @@ def load_policy(checkpoint: FilePath) -> Policy:
 
 def import_design(  # noqa: PLR0913  files and options of one command, all with a default
     *,
-    lef: Sequence[FilePath] = (),
-    def_file: FilePath | None = None,
+    lef: FilePath | Sequence[FilePath] = (),
+    def_: FilePath | None = None,
     bookshelf: FilePath | None = None,
     protobuf: FilePath | None = None,
     plc: FilePath | None = None,
-    verilog: Sequence[FilePath] = (),
+    verilog: FilePath | Sequence[FilePath] = (),
     out: FilePath | None = None,
     force: bool = False,
     free_macros: bool = False,
@@ -133,12 +133,12 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
     """Reads a chip and clusters its standard cells, as `macro-placement import` does.
 
     Args:
-        lef: technology and library files, in any order.
-        def_file: the DEF file, with nets; with `protobuf` or `verilog` its floorplan is enough.
+        lef: technology and library files, one or several in any order.
+        def_: the DEF file, with nets; with `protobuf` or `verilog` its floorplan is enough.
         bookshelf: the .aux file of a Bookshelf design.
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
-        verilog: structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
+        verilog: files of structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
         force: whether a design that is in the folder already is replaced.
         free_macros: whether macros that the files fix may move; pads stay fixed.
@@ -154,7 +154,7 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
         OSError: the folder cannot be written.
     """
     files = ChipFiles(
-        lef=tuple(lef), def_=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc, verilog=tuple(verilog)
+        lef=_paths(lef), def_=def_, bookshelf=bookshelf, protobuf=protobuf, plc=plc, verilog=_paths(verilog)
     )
     if out is not None:
         check_design_folder(out, force=force)
@@ -164,6 +164,10 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
         return dataclasses.replace(imported.design, initial=all_placed(imported.design))
     write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
     return load(out)
+
+
+def _paths(given: FilePath | Sequence[FilePath]) -> tuple[FilePath, ...]:
+    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
 
 
 def evaluate(

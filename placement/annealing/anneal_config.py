@@ -24,15 +24,6 @@ SOFT_PLACER = "analytic"  # soft placer for the starts and for soft macros that 
 ROUND_MOVES = 20_000  # moves of a thread between two changes of the temperature
 
 
-def _is_rectangle(corners: tuple[float, ...]) -> bool:
-    return len(corners) == 4 and corners[0] < corners[2] and corners[1] < corners[3]
-
-
-_Corners = Annotated[
-    tuple[float, ...], Rule("[left, bottom, right, top] in µm, left < right and bottom < top", _is_rectangle)
-]
-
-
 @dataclasses.dataclass(frozen=True)
 class AnnealConfig(Settings, group="anneal."):
     """Settings of simulated annealing.
@@ -40,17 +31,15 @@ class AnnealConfig(Settings, group="anneal."):
     Attributes:
         soft_moves: false: only the soft placer places soft macros
         starts: any of packed, electrostatic and initial; successive halving chooses among them; null: packed and
-            electrostatic, or for the chip cost and fewer than 4,000 moves per macro, one electrostatic start
+            electrostatic, or one electrostatic start if the chip cost is minimised in few moves per macro
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             and a fifth of that when refining a placement or one electrostatic start
         rotate: also try orientations that swap width and height
         spacing: minimum gap between hard macros, and to blockages, in µm; null: the import's choice, which leaves space
             for cells
-        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
         tidy: weight of tidiness, as the share of the cost that straightening may add at the end; null: do not
             straighten
-        grid: pitch of the grid for final lower left corners of hard macros, in µm; 0: none
 
     Example:
         >>> found = placement.search("toy6", moves=2000, config=placement.AnnealConfig(spacing=1.0))
@@ -62,9 +51,7 @@ class AnnealConfig(Settings, group="anneal."):
     initial_temperature: Annotated[float, Rule("above 0", lambda value: value > 0)] | None = None
     rotate: bool = False
     spacing: Amount | None = None
-    blockages: tuple[_Corners, ...] = ()
     tidy: Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)] | None = None
-    grid: Amount = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,11 +62,10 @@ class Annealer:
     ) -> None:
         self._design = design
         self._start = start = checked_placement(design, start)
-        blockages = [list(blockage) for blockage in config.blockages]
         try:
             self._native = _native.Annealer(
                 native_design(design), start.x, start.y, start.orientation, tuple(weights), config.spacing_in(design),
-                config.rotate, blockages, config.soft_moves, seed,
+                config.rotate, config.soft_moves, seed,
             )  # fmt: skip
         except ValueError as error:
             raise DesignError(f"{design.name}: {error}") from None

@@ -5,8 +5,6 @@ Axis legend: M movable hard macros. Lengths in µm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from placement.annealing.displacement import TOLERANCE
@@ -14,9 +12,7 @@ from placement.annealing.legaliser import fits
 from placement.netlist.design import Design, Placement
 
 
-def onto_edges(
-    design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]] = ()
-) -> Placement:
+def onto_edges(design: Design, placement: Placement, *, spacing: float) -> Placement:
     """Moves each movable hard macro whose gap to an edge of the core is too narrow for cells onto that edge.
 
     A gap is too narrow below `spacing` less the macro's halo on that side. A macro that would not be legal on the edge
@@ -26,7 +22,6 @@ def onto_edges(
         design: the design of the placement.
         placement: a legal placement.
         spacing: spacing of the macros; 0: nothing moves.
-        blockages: as for `legalise`.
     """
     width, height = design.netlist.sides(placement.orientation)
     halo = design.constraints.turned_halo(placement.orientation)
@@ -39,6 +34,6 @@ def onto_edges(
                 continue
             x, y = placement.x[node] + (1 - axis) * step, placement.y[node] + axis * step
             moved = placement.moved(np.array([node]), np.array([x]), np.array([y]))
-            if fits(design, moved, spacing=spacing, blockages=blockages):
+            if fits(design, moved, spacing=spacing):
                 placement = moved
     return placement

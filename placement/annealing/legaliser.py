@@ -8,7 +8,7 @@ does, and finally solves the problem exactly if the macros are few. Axis legend:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from placement.engine.native_design import native_design
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.feasibility import port_surroundings, turned_as_allowed
+from placement.netlist.feasibility import turned_as_allowed
 from placement.netlist.geometry import clipped, complement
+from placement.netlist.keep_outs import port_surroundings
 
 ATTEMPTS = 600  # number of attempts to put some macros back in another order
 PATIENCE = 10  # number of consecutive attempts without gain, per macro, after which they end
@@ -46,21 +47,17 @@ def legalise(
     placement: Placement,
     *,
     spacing: float = 0.0,
-    blockages: Sequence[tuple[float, ...]] = (),
-    grid: float = 0.0,
     thorough: bool = True,
 ) -> Placement:
     """Returns `placement` with its movable hard macros moved as little as possible so that they are legal.
 
     The macros meet the design's constraints and keep their orientations where these are allowed. A placement that is
-    already legal and on the grid is returned as it is. Soft macros are not moved.
+    already legal is returned as it is. Soft macros are not moved.
 
     Args:
         design: the design of the placement.
         placement: any placement of every hard macro.
         spacing: minimum distance of hard macros from each other and from blockages, unless their halos need more.
-        blockages: rectangles (left, low, right, high) without macros, in addition to the design's.
-        grid: pitch of the lower left corners of movable macros; 0: the design's grid.
         thorough: false: return one of the first legal placements found, as a start for annealing.
 
     Example:
@@ -69,24 +66,23 @@ def legalise(
 
     Raises:
         NoLegalPlacement: no legal placement was found; there may be one.
-        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid is not a multiple of the design's.
+        DesignError: a hard macro is not placed, or spacing is below 0.
     """
-    for name, value in (("spacing", spacing), ("grid", grid)):
-        if not (math.isfinite(value) and value >= 0):
-            raise DesignError(f"{name}={value}: must be at least 0 µm")
+    if not (math.isfinite(spacing) and spacing >= 0):
+        raise DesignError(f"spacing={spacing}: must be at least 0 µm")
     nodes = design.placing_order
     if not placement.placed[design.netlist.hard].all():
         raise DesignError(f"{design.name}: every hard macro must be placed before the placement is made legal")
     placement = turned_as_allowed(design, placement)
-    if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
+    if fits(design, placement, spacing=spacing):
         return placement
-    onto = joined_grid(design, grid)
-    snaps = onto.is_set or bool(design.constraints.macro_grids)
+    constraints = design.constraints
+    snaps = constraints.grid.is_set or bool(constraints.macro_grids)
     if snaps:
-        rounded = _rounded(design, placement, onto)
-        if fits(design, rounded, spacing=spacing, blockages=blockages):
+        rounded = _rounded(design, placement)
+        if fits(design, rounded, spacing=spacing):
             return rounded
-    boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
+    boxes = boxes_of(design, placement, spacing=spacing)
     try:
         found, searched = _least_displaced(boxes, thorough=thorough), "found no"
     except Infeasible:  # with a grid, infeasible only for boxes rounded to it
@@ -97,14 +93,14 @@ def legalise(
     if snaps:
         size = np.stack([boxes.width, boxes.height])[:, : boxes.movable]
         corners = np.stack([x, y]) - size / 2
-        pitch, offset = _corner_grids(design, placement, onto)
-        snapped = _up(corners, pitch, offset) if design.constraints.macro_grids else _down(corners, pitch, offset)
+        pitch, offset = _corner_grids(design, placement)
+        snapped = _up(corners, pitch, offset) if constraints.macro_grids else _down(corners, pitch, offset)
         x, y = snapped + size / 2
         # The lower left corner does not move.
         x, y = np.stack([x, y]) - (size - np.stack(design.netlist.sides(placement.orientation))[:, nodes]) / 2
     result = placement.moved(nodes, x, y)
-    if not fits(design, result, spacing=spacing, blockages=blockages):
-        across, up = design.constraints.coarsest_pitch if grid <= 0 else (grid, grid)
+    if not fits(design, result, spacing=spacing):
+        across, up = constraints.coarsest_pitch
         pitches = f"{across:g} × {up:g}" if across != up else f"{across:g}"
         raise NoLegalPlacement(
             f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {pitches} µm"
@@ -242,12 +238,10 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
     return x, y
 
 
-def fits(
-    design: Design, placement: Placement, *, spacing: float = 0.0, blockages: Sequence[tuple[float, ...]] = ()
-) -> bool:
+def fits(design: Design, placement: Placement, *, spacing: float = 0.0) -> bool:
     """Returns whether each movable hard macro is legal: on the canvas, clear of others, within its constraints."""
-    areas, native = [list(blockage) for blockage in blockages], native_design(design)
-    return _native.placement_fits(native, placement.x, placement.y, placement.orientation, spacing, areas)
+    native = native_design(design)
+    return _native.placement_fits(native, placement.x, placement.y, placement.orientation, spacing)
 
 
 def _orders(boxes: Boxes) -> list[np.ndarray]:
@@ -326,32 +320,17 @@ def _bands(edges: np.ndarray) -> Iterator[np.ndarray]:
         yield band.reshape(4, -1)
 
 
-def joined_grid(design: Design, grid: float) -> SnapGrid:
-    """Returns the design's snapping grid, coarsened to `grid` µm (0: unchanged), a multiple of its pitches."""
-    own = design.constraints.grid
-    if grid <= 0:
-        return own
-    if design.constraints.macro_grids:
-        raise DesignError(f"grid={grid:g}: the design's macros have separate grids, which align their pins with tracks")
-    for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
-        if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
-            raise DesignError(
-                f"grid={grid:g}: must be an integer multiple of the design's pitch of {pitch:g} µm in {axis}"
-            )
-    return SnapGrid(grid, grid, own.offset_x, own.offset_y)
+def boxes_of(design: Design, placement: Placement, *, spacing: float) -> Boxes:
+    """Returns the movable macros, then the obstacles.
 
-
-def boxes_of(
-    design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]], grid: SnapGrid
-) -> Boxes:
-    """Returns the movable macros, then the obstacles; sizes and gaps are rounded up to the grid, obstacles outwards.
+    Sizes and gaps are rounded up to the design's grid, obstacles outwards.
 
     The box of a macro with a separate grid is one pitch larger instead, so that the macro can be moved up to the next
     corner of its grid within the box.
     """
     movable = design.placing_order
     fixed = np.flatnonzero((design.netlist.kind == NodeKind.HARD) & design.initial.fixed)
-    areas, area_spacing, area_concerns = _areas(design, movable, spacing, blockages)
+    areas, area_spacing, area_concerns = _areas(design, movable, spacing)
     sides = np.stack(design.netlist.sides(placement.orientation))
     centres = np.stack([placement.x, placement.y])
     low, high = centres - sides / 2, centres + sides / 2
@@ -363,9 +342,10 @@ def boxes_of(
     kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
+    grid = design.constraints.grid
     own_pitch = np.zeros_like(size)  # enlargement of the boxes
     if design.constraints.macro_grids:
-        own_pitch, own_offset = _corner_grids(design, placement, grid)
+        own_pitch, own_offset = _corner_grids(design, placement)
         corner = _down(limits[1] - size, own_pitch, own_offset), _up(limits[0], own_pitch, own_offset)
         size = size + own_pitch
         last, first = (edge + size / 2 for edge in corner)
@@ -423,24 +403,19 @@ def _rounded_up(lengths: np.ndarray, pitch: float) -> np.ndarray:
     return np.ceil(lengths / pitch - TOLERANCE) * pitch if pitch > 0 else lengths
 
 
-def _rounded(design: Design, placement: Placement, grid: SnapGrid) -> Placement:
+def _rounded(design: Design, placement: Placement) -> Placement:
     """Returns the placement with the lower left corner of each movable hard macro at the nearest point of the grid."""
     nodes = design.placing_order
     half = np.stack(design.netlist.sides(placement.orientation))[:, nodes] / 2
-    pitch, offset = _corner_grids(design, placement, grid)
+    pitch, offset = _corner_grids(design, placement)
     corners = np.stack([placement.x[nodes], placement.y[nodes]]) - half
     return placement.moved(nodes, *(_down(corners + pitch / 2, pitch, offset) + half))
 
 
-def _corner_grids(design: Design, placement: Placement, grid: SnapGrid) -> tuple[np.ndarray, np.ndarray]:
-    """Returns pitch and offset of each movable hard macro in its orientation, float64 [2, M]: those of `grid` or its
-    own.
-    """
+def _corner_grids(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
+    """Returns pitch and offset of the grid of each movable hard macro in its orientation, float64 [2, M]."""
     nodes = design.placing_order
-    if design.constraints.macro_grids:
-        return design.constraints.corner_grids(nodes, placement.orientation[nodes])
-    pitch, offset = np.array(grid.axes).T
-    return np.tile(pitch[:, None], len(nodes)), np.tile(offset[:, None], len(nodes))
+    return design.constraints.corner_grids(nodes, placement.orientation[nodes])
 
 
 def _down(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -> np.ndarray:
@@ -455,15 +430,14 @@ def _up(at: np.ndarray, pitch: np.ndarray | float, offset: np.ndarray | float) -
     return np.where(np.asarray(pitch) > 0, offset + np.ceil((at - offset) / step - TOLERANCE) * step, at)
 
 
-def _areas(
-    design: Design, movable: np.ndarray, spacing: float, blockages: Sequence[tuple[float, ...]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _areas(design: Design, movable: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the rectangles to keep clear of: corners [·, 4], spacing [·], and the macros concerned, bool [M, ·]."""
     constraints, canvas = design.constraints, design.canvas
     everyone = np.ones(len(movable), dtype=bool)
-    areas = [(np.array(blockages, dtype=np.float64).reshape(-1, 4), spacing, everyone)]
-    areas.append((clipped(constraints.blockages, canvas.width, canvas.height), spacing, everyone))
-    areas.append((port_surroundings(design), 0.0, everyone))
+    areas = [
+        (clipped(constraints.blockages, canvas.width, canvas.height), spacing, everyone),
+        (port_surroundings(design), 0.0, everyone),
+    ]
     for region in constraints.regions:
         member = np.isin(movable, region.nodes)
         if len(region.rectangles) > 1:  # the limits of the macros' centres enforce a region of one rectangle

@@ -90,10 +90,7 @@ class RowPacker:
         _exchange(design, x, y, like)
         placement = design.initial.moved(order, x[order], y[order])
         try:
-            return legalise(
-                design, placement, spacing=self._config.spacing_in(design), blockages=self._config.blockages,
-                thorough=False,
-            )  # fmt: skip
+            return legalise(design, placement, spacing=self._config.spacing_in(design), thorough=False)
         except NoLegalPlacement:
             return None
 

@@ -29,7 +29,6 @@ from placement.annealing.anneal_config import (
 )
 from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
 from placement.annealing.edges import onto_edges
-from placement.annealing.legaliser import legalise
 from placement.annealing.starts import ELECTROSTATIC, Start, affordable, legal, make_starts, with_spacing
 from placement.annealing.tidying import straighten
 from placement.annealing.turning import turn_groups
@@ -142,8 +141,7 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
         True
 
     Raises:
-        DesignError: the design cannot be used, no legal placement was found, one of several starts is not legal, or the
-            result cannot be put on `config.grid` (it is in the folder, with the search's state).
+        DesignError: the design cannot be used, no legal placement was found, or one of several starts is not legal.
         ConfigError: seconds or moves is not above 0.
         OSError: the folder cannot be written.
     """
@@ -192,9 +190,7 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
             moves=None if moves is None else max(1, moves - (main_moves or 0)), seed=start_seed,
         )  # fmt: skip
     if by_default:
-        best = onto_edges(design, best, spacing=config.spacing_in(design), blockages=config.blockages)
-    if config.grid > 0:
-        best = legalise(design, best, spacing=config.spacing_in(design), blockages=config.blockages, grid=config.grid)
+        best = onto_edges(design, best, spacing=config.spacing_in(design))
     if finished and watch.folder is not None:
         (watch.folder / STATE_NAME).unlink(missing_ok=True)
     tallies = {

@@ -28,8 +28,10 @@ MOST_ELECTROSTATIC = 4  # maximum number of electrostatic starts in a search
 SECONDS_PER_PIN = 4e-5  # approximate CPU seconds of an electrostatic start per pin of each net
 MOST_OF_BUDGET = 0.3  # maximum share of a search's time for electrostatic starts
 MOVES_PER_SECOND = 150_000  # approximate number of moves that a search proposes per second
-LEAST_MOVES = 4000
-"""Moves per macro below which a search for the chip cost begins with one start: halving cannot rank several then."""
+LEAST_MOVES, LEAST_PER_MACRO = 4000, 6
+"""A search for the chip cost begins with one start if it has fewer moves per macro than `LEAST_MOVES`, or than
+`LEAST_PER_MACRO` times the number of macros: halving cannot rank several starts then.
+"""
 MOST_ROWS = 4  # number of row or column pitches, cheapest first, that become starts
 COSTLIER = 2  # number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends
 HOLDS = (0.01, 0.03, 0.1, 0.3)
@@ -85,8 +87,9 @@ def affordable(
 ) -> tuple[AnnealConfig, int]:
     """Returns the settings of a search, with its starts, and the number of electrostatic starts it can afford.
 
-    The budget is `seconds`, or `moves` if `seconds` is None. With the default starts and a budget of fewer than
-    `LEAST_MOVES` per macro, a search for the chip cost has one electrostatic start, even if that exceeds the budget.
+    The budget is `seconds`, or `moves` if `seconds` is None. With the default starts and too few moves per macro
+    (`LEAST_MOVES`, `LEAST_PER_MACRO`), a search for the chip cost has one electrostatic start, even if that exceeds the
+    budget.
     Otherwise, if `MOST_OF_BUDGET` of `seconds` does not suffice for one, that method is dropped, unless it is the only
     one.
     """
@@ -95,7 +98,8 @@ def affordable(
     each = SECONDS_PER_PIN * MOVES_PER_SECOND * len(design.netlist.net_pins)
     count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * available / each)) if each else 1
     nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
-    few = available < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes])
+    macros = np.count_nonzero(~design.initial.fixed[nodes])
+    few = available < macros * max(LEAST_MOVES, LEAST_PER_MACRO * macros)
     if config.starts is None and weights.name == "chip" and few:
         methods, count = (ELECTROSTATIC,), 1
     elif count == 0 and seconds is not None:
@@ -104,17 +108,17 @@ def affordable(
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    """Returns `placement` with its hard macros moved clear of each other and of the blockages in `config`.
+    """Returns `placement` with its hard macros moved clear of each other and within the constraints.
 
     The spacing in `config` is mandatory; the design's own spacing is dropped if no legal placement keeps it. Raises the
     errors of `legalise`.
     """
     try:
-        return legalise(design, placement, spacing=config.spacing_in(design), blockages=config.blockages)
+        return legalise(design, placement, spacing=config.spacing_in(design))
     except NoLegalPlacement:
         if config.spacing is not None or not design.constraints.spacing:
             raise
-    return legalise(design, placement, blockages=config.blockages)
+    return legalise(design, placement)
 
 
 def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Placement]) -> AnnealConfig:
@@ -126,9 +130,7 @@ def with_spacing(design: Design, config: AnnealConfig, placements: Sequence[Plac
         placements: legal placements.
     """
     spacing = config.spacing_in(design)
-    if config.spacing is None and not all(
-        fits(design, one, spacing=spacing, blockages=config.blockages) for one in placements
-    ):
+    if config.spacing is None and not all(fits(design, one, spacing=spacing) for one in placements):
         spacing = 0.0
     return dataclasses.replace(config, spacing=spacing)
 
@@ -143,7 +145,7 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
     if starts:
         found += repacked(design, starts[0], config)
     if not found:
-        raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
+        raise DesignError(f"{design.name}: no sample of the policy could be made legal")
     return found
 
 
@@ -220,12 +222,12 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
 def _electrostatic(design: Design, config: AnnealConfig, generator: np.random.Generator, count: int) -> Iterator[Start]:
     """Places hard and soft macros together as charges from `count` random initial positions, then legalises them."""
     least = config.spacing_in(design)
-    widest = spacing_for_channels(design, spacing=least, blockages=config.blockages)
+    widest = spacing_for_channels(design, spacing=least)
     for number in range(count):
         seed = int(generator.integers(2**31))
         for spacing in dict.fromkeys((widest, least)):
             try:
-                placed = place_design(design, spacing=spacing, blockages=config.blockages, seed=seed)
+                placed = place_design(design, spacing=spacing, seed=seed)
                 yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
                 break
             except DesignError:  # too little whitespace for this method

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import trim_mean
 
 METRICS = ("chip_cost", "proxy_cost", "wirelength", "routed_wirelength", "coloquinte_wirelength")
 """Scores by which runs can be compared; lower is better."""
@@ -34,11 +35,7 @@ class Interval(NamedTuple):
 
 def interquartile_mean(sample: Sample) -> np.ndarray:
     """Returns the mean of all runs' scores without the lowest and highest quarter, each rounded down to whole runs."""
-    scores = np.sort(np.concatenate(sample, axis=-1), axis=-1)
-    count = scores.shape[-1]
-    cut = int(TRIMMED * count)
-    mean: np.ndarray = scores[..., cut : count - cut].mean(axis=-1)
-    return mean
+    return trim_mean(np.concatenate(sample, axis=-1), TRIMMED, axis=-1)
 
 
 def profile(sample: Sample, thresholds: np.ndarray) -> np.ndarray:

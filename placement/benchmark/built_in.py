@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import importlib
 import os
 import signal
@@ -11,20 +13,49 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Found, Task
-from placement.benchmark.run_request import Request
+import numpy as np
+
+from placement.annealing.search import Watch, search
+from placement.annealing.starts import grid_starts
 from placement.config import ConfigError, CostConfig
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.evaluation.placements import has_macro_places
-from placement.evaluation.settings import AnnealSettings
+from placement.evaluation.settings import DEFAULT_ANNEAL
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
 
+REQUEST_NAME, CURVE_NAME, PLACEMENT_NAME = "request.json", "curve.json", "placement.plc"  # files of a run
+LEAST_SHARE = 0.1  # minimum share of the CPU time that a placer is given, even if loading took longer
 SAVING_SHARE = 0.15  # share of a training's time that is reserved for its end
 WATCH_SECONDS = 0.1
+SEEDS = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Request for a run."""
+
+    design: str  # the design's folder
+    placer: str  # a name of `placement.benchmark.built_in`, or package.module:callable
+    seed: int  # seed of all random numbers
+    seconds: float  # CPU seconds since the start of the process
+    checkpoint: str = "base"  # checkpoint for placers that use a policy
+
+    def left(self) -> float:
+        """Remaining CPU seconds; at least `LEAST_SHARE` of all."""
+        return max(self.seconds - time.process_time(), LEAST_SHARE * self.seconds)
+
+
+class Found(NamedTuple):
+    """A placer's placement of a design, and its curve of (CPU seconds of the process, best chip cost)."""
+
+    design: Design
+    placement: Placement
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 def place(request: Request, folder: Path) -> Found:
@@ -58,24 +89,64 @@ def import_placer(path: str) -> Callable[[Design, int, float], Placement]:
     return found
 
 
-def _anytime(name: str, *, cost: str = "chip") -> Callable[[Request, Path], Found]:
-    """Returns a placer that works until the time ends."""
+def _repeated(kind: str) -> Callable[[Request, Path], Found]:
+    """Returns a placer that takes the best of all placements of one kind made within its time."""
 
     def run(request: Request, folder: Path) -> Found:
         design = ready(load(request.design))
-        before = time.process_time()
-        config = AnnealSettings(
-            design=request.design,
-            checkpoint=request.checkpoint if name.startswith("policy") else None,
-            time=request.left(),
-            cost=CostConfig(name=cost),
-        )
-        found = ANYTIME_PLACERS[name](Task(design, config, request.seed))
-        # Chip cost over CPU seconds since the start of the process.
-        curve = tuple((before + seconds, value) for seconds, value in found.curve) if cost == "chip" else ()
-        return found._replace(curve=curve)
+        end, generator = time.process_time() + request.left(), np.random.default_rng(request.seed)
+        best: tuple[float, Placement] | None = None
+        curve: list[tuple[float, float]] = []
+        while best is None or time.process_time() < end:
+            # There is none at a dead end; the next one may succeed.
+            for start in grid_starts(kind, design, DEFAULT_ANNEAL, int(generator.integers(SEEDS))):
+                cost = compute_costs(design, start.placement).total
+                if best is None or cost < best[0]:
+                    best = cost, start.placement
+            if best is not None:
+                curve.append((time.process_time(), best[0]))
+            elif time.process_time() >= end:
+                raise DesignError(f"{design.name}: {kind} found no legal placement in {request.seconds:g} s")
+        return Found(design, best[1], tuple(curve))
 
     return run
+
+
+def _search(request: Request, folder: Path, *, cost: str = "chip") -> Found:
+    """Anneals from the search's own starts."""
+    design = ready(load(request.design))
+    begin, weights = time.process_time(), CostConfig(name=cost).weights()
+    result = search(design, [], config=DEFAULT_ANNEAL, seconds=request.left(), weights=weights, seed=request.seed)
+    curve = tuple((begin + point.seconds, point.cost) for point in result.history)
+    return Found(design, result.placement, curve if cost == "chip" else ())
+
+
+def _mixed_size(request: Request, folder: Path) -> Found:
+    """Places cells and macros together once, then anneals the macros among the cells in the remaining time."""
+    # imported late: JAX takes seconds to import
+    from placement.evaluation.full_evaluation import FullEvaluator
+    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
+
+    design = ready(load(request.design))
+    begin, given = time.process_time(), request.left()
+    start = mixed_size_start(request.design, design, DEFAULT_ANNEAL, weights=DEFAULT_WEIGHTS, seed=request.seed)
+    placement = start.placement
+    curve = [_point(design, placement)]
+    if 2 * (curve[0][0] - begin) < given:  # placing the cells takes less time than cells and macros together did
+        found = FullEvaluator(request.design, design).place(placement)
+        left = begin + given - time.process_time()
+        if left > 0:
+            placement, _ = refine_among_cells(
+                design, placement, found, DEFAULT_ANNEAL, seconds=left, seed=request.seed, watch=Watch()
+            )
+            curve.append(_point(design, placement))
+    return Found(design, placement, tuple(curve))
+
+
+def _point(design: Design, placement: Placement) -> tuple[float, float]:
+    """Returns the CPU seconds of the process so far, and the placement's cost."""
+    cost = compute_costs(design, placement).total
+    return time.process_time(), cost
 
 
 def _supplied(request: Request, folder: Path) -> Found:
@@ -155,15 +226,13 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
 
 BUILT_IN: dict[str, Callable[[Request, Path], Found]] = {  # placers by name
     "supplied": _supplied,
-    "random": _anytime("random"),
-    "greedy": _anytime("greedy"),
-    "search": _anytime("search"),
-    "search_proxy": _anytime("search", cost="proxy"),
-    "mixed_size": _anytime("mixed_size"),
+    "random": _repeated("random"),
+    "greedy": _repeated("greedy"),
+    "search": _search,
+    "search_proxy": functools.partial(_search, cost="proxy"),
+    "mixed_size": _mixed_size,
     "zero_shot": _one_shot(annealed=False),
     "sample": _one_shot(annealed=True),
-    "policy": _anytime("policy"),
-    "policy+refine": _anytime("policy+refine"),
     "fine_tuned": _trained("base"),
     "ppo": _trained(None),
 }

@@ -15,9 +15,9 @@ from pathlib import Path
 from rich.console import Console
 
 from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
+from placement.benchmark.benchmark_plots import draw_one
 from placement.benchmark.leaderboard import headline, read_results, score_table, summary_table, without_baseline
 from placement.benchmark.leaderboard_page import write_board
-from placement.benchmark.one_design_plots import draw_one
 from placement.benchmark.placers_to_run import placers_of
 from placement.benchmark.running import Job, Result, is_complete, run
 from placement.benchmark.runs_on_ray import Runner, ray_runner

@@ -72,11 +72,16 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 def normalised(results: Results, metric: str) -> dict[str, dict[str, np.ndarray]]:
     """Returns placer → design → float64 [runs]: scores over the baseline's median; infinity for a failed run.
 
-    Designs whose baseline has no score are omitted, as are runs that were not scored by the metric.
+    Omitted are designs whose baseline has no score, placers with successful runs none of which was scored by the
+    metric, and the unscored runs of other placers.
     """
     base, found = baselines(results, metric), dict[str, dict[str, list[float]]]()
+    unscored = {one["placer"] for one in results if one["status"] == "ok"}
+    unscored -= {one["placer"] for one in results if metric in one["scores"]}
     for one in results:
-        if one["design"] in base and (metric in one["scores"] or one["status"] != "ok"):
+        if one["design"] not in base or one["placer"] in unscored:
+            continue
+        if metric in one["scores"] or one["status"] != "ok":
             value = one["scores"][metric] if one["status"] == "ok" else math.inf
             found.setdefault(one["placer"], {}).setdefault(one["design"], []).append(value / base[one["design"]])
     return {placer: {name: np.array(runs) for name, runs in own.items()} for placer, own in found.items()}

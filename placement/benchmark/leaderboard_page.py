@@ -14,6 +14,7 @@ from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_config import PageConfig
+from placement.benchmark.benchmark_plots import draw_board
 from placement.benchmark.leaderboard import (
     COLUMNS,
     SCORES,
@@ -27,8 +28,7 @@ from placement.benchmark.leaderboard import (
     score_rows,
     without_baseline,
 )
-from placement.benchmark.leaderboard_plots import draw_board
-from placement.benchmark.suites import read_suite
+from placement.benchmark.suites import SUPPLIED, read_suite
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file, write_whole
 
@@ -38,6 +38,7 @@ PICTURES = {
     PROFILE_NAME: "Share of each placer's runs by normalised cost",
     TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
+SEARCH = "search@60"  # baseline of the costs of clusters in suites of designs with cells
 IMAGES = "images"  # folder of the page's pictures, beside the page
 PAGE_SCORES = (  # scores that have a table of all designs on the page
     "chip_cost",
@@ -108,29 +109,40 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
             for name in _pictures(group):
                 lines += [f"![{PICTURES[name]}]({IMAGES}/benchmark_{suite}_{name})", ""]
         of_clusters = headline(group) == METRICS[0]
-        for metric in METRICS[:3] if of_clusters else reversed(METRICS[3:]):
-            if rows := board(group, metric):
-                left_out = [f"`{name}`" for names in without_baseline(group, metric).values() for name in names]
+        costed = group if of_clusters else _without_supplied(group)
+        for metric in METRICS[:3] if of_clusters else (*reversed(METRICS[3:]), METRICS[0]):
+            own = costed if metric in METRICS[:3] else group
+            if rows := board(own, metric):
+                left_out = [f"`{name}`" for names in without_baseline(own, metric).values() for name in names]
                 text = f" Not included, because the baseline has no score: {', '.join(left_out)}." if left_out else ""
                 lines += [f"### {_title(metric)}", ""]
-                lines += [f"Baseline: {baseline_text(group)}.{text}", ""]
+                lines += [f"Baseline: {baseline_text(own)}.{text}", ""]
                 lines += [*_markdown(COLUMNS, map(row_cells, rows)), ""]
         if not version:
             columns, cells = score_rows(group)
             lines += [*_markdown(columns, cells), ""]
-        for name in (PAGE_SCORES[:1] if of_clusters else PAGE_SCORES[1:]) if version else ():
-            if any(name in one["scores"] for one in group):
+        for name in PAGE_SCORES if version else ():
+            own = costed if name in METRICS[:3] else group
+            if any(name in one["scores"] for one in own):
                 lines += [f"### {_title(name)} by design", ""]
                 lines += [
                     f"Median {SCORES[name][0]}. A dash means that no run is valid.",
                     "",
-                    *_designs_table(group, name),
+                    *_designs_table(own, name),
                     "",
                 ]
         if failures := _failures(group):
             lines += ["### Failures", "", *failures, ""]
         lines += ["### Setup", "", *_provenance(group), ""]
     return lines
+
+
+def _without_supplied(results: Results) -> list[Mapping[str, Any]]:
+    """Returns the results that are compared by costs of clusters where the other scores are those of placed cells.
+
+    Supplied placements are omitted, since the clusters are not placed around their macros.
+    """
+    return [{**one, "baseline": SEARCH} for one in results if one.get("kind") != SUPPLIED]
 
 
 def _pictures(results: Results) -> list[str]:
@@ -185,7 +197,7 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: s
 
 def _designs_table(results: Results, name: str) -> list[str]:
     """Returns the medians of a score, one row per design, one column per placer."""
-    placers = list(dict.fromkeys(str(one["placer"]) for one in results))
+    placers = list(dict.fromkeys(str(one["placer"]) for one in results if name in one["scores"]))
     values: dict[tuple[str, str], list[float]] = {}
     for one in results:
         own = values.setdefault((str(one["design"]), str(one["placer"])), [])

@@ -9,8 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from placement.benchmark.built_in import place
-from placement.benchmark.run_request import CURVE_NAME, PLACEMENT_NAME, Request
+from placement.benchmark.built_in import CURVE_NAME, PLACEMENT_NAME, Request, place
 from placement.config import ConfigError
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from placement.benchmark.benchmark_config import BenchmarkConfig
-from placement.benchmark.built_in import BUILT_IN, import_placer
-from placement.benchmark.run_request import REQUEST_NAME, Request
+from placement.benchmark.built_in import BUILT_IN, REQUEST_NAME, Request, import_placer
 from placement.config import ConfigError
 from placement.evaluation.placements import placement_labels
 from placement.netlist.errors import DesignError

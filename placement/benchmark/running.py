@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import placement
 from placement.benchmark.benchmark_config import BenchmarkConfig
+from placement.benchmark.built_in import CURVE_NAME, PLACEMENT_NAME
 from placement.benchmark.placers_to_run import Placer, arguments, written_placement
-from placement.benchmark.run_request import CURVE_NAME, PLACEMENT_NAME
 from placement.benchmark.scoring import OF_COLOQUINTE, Judge, broken_rules
 from placement.benchmark.suites import Suite, SuiteDesign
 from placement.evaluation.placements import read_file

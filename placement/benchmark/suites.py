@@ -20,10 +20,9 @@ from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.shipped import save
 from placement.netlist.import_constraints import ConstraintSettings
 from placement.netlist.importing import ImportSettings
-from placement.netlist.load import SEARCH_VARIABLE, SOURCE_NAME, fetched_folder, find, load
+from placement.netlist.load import SEARCH_VARIABLE, SOURCE_NAME, fetched_folder, find, load, save
 from placement.netlist.public_designs import PUBLIC_DESIGNS, PublicDesign
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -238,7 +237,7 @@ def _import(public: PublicDesign, files: Path, out: Path) -> None:
     settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
     import_design(
         lef=values["lef"],
-        def_file=next(iter(values.get("def", [])), None),
+        def_=next(iter(values.get("def", [])), None),
         protobuf=next(iter(values.get("protobuf", [])), None),
         out=out,
         settings=settings,

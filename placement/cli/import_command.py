@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
@@ -42,7 +41,6 @@ class ConstraintOptions(Settings):
         array: macros that form one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y (µm;
             default gap: the halos)
         banks: join macros of one master whose names differ only in the last number (ram_0, ram_1, …) into a block
-        array_order: order of the macros in a block: places (by position in the files, or else by connections) or names
     """
 
     halo: tuple[Text, ...] = ()
@@ -56,7 +54,6 @@ class ConstraintOptions(Settings):
     any_orientation: bool = False
     array: tuple[Text, ...] = ()
     banks: bool = False
-    array_order: Literal["places", "names"] = "places"
 
     @property
     def constraints(self) -> ConstraintSettings:
@@ -92,7 +89,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
         free_macros: treat macros that are fixed in the files as movable
         columns: grid columns; null: Circuit Training's rule
         rows: grid rows; null: Circuit Training's rule
-        tracks: routing tracks per µm, instead of the files': horizontal, vertical, and how many of each macros block
         clusters: target number of soft macros, not counting those next to macros and ports
         positions: cluster cells by position, too; if the files give no positions, first place cells and macros
             together
@@ -103,7 +99,6 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
-    tracks: tuple[float, ...] = ()
     clusters: int = 500
     positions: bool = True
 
@@ -117,12 +112,10 @@ class ImportConfig(ConstraintOptions, OutputSettings, Seeded, ChipFiles):
         return ImportSettings(
             columns=self.columns,
             rows=self.rows,
-            tracks=self.tracks,
             clustering=ClusteringSettings(clusters=self.clusters, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
             arrays=tuple(map(_array, self.array)),
             banks=self.banks,
-            order_by_places=self.array_order == "places",
         )
 
 

@@ -64,10 +64,6 @@ _COMMANDS = (
         "generate clustered", "cli.netlists:generate_clustered", "Generate banks of memories and clusters.", ("out",)
     ),
     Command("generate flat", "cli.netlists:generate_flat", "Generate standard cells and macros.", ("out",)),
-    Command("generate planted", "cli.netlists:generate_planted", "Generate a known minimum wirelength.", ("out",)),
-    Command(
-        "generate shipped", "cli.netlists:generate_shipped", "Generate the built-in designs, bit for bit.", ("out",)
-    ),
     Command("plan", "cli.train:plan", "Compute how many model caches and replay shards a run needs, by simulation."),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}

@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.engine import _native
 from placement.netlist.design import Design, Netlist
-from placement.netlist.feasibility import keep_outs
+from placement.netlist.keep_outs import keep_outs
 
 _LAST_NUMBER = re.compile(r"(.*?)\d+(\D*)$")
 _CACHE: weakref.WeakKeyDictionary[Design, _native.Design] = weakref.WeakKeyDictionary()

@@ -20,6 +20,7 @@ from placement.flat.placement_timer import PlacementTimer
 from placement.flat.timing import DRAWN_PATHS, LISTED_PATHS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.faults import NARROW, find_faults
 from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.flat_design import flat_or_none
 from placement.netlist.formats.plc import read_placement, write_placement
@@ -27,7 +28,6 @@ from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
 from placement.report.placement_metrics import Metrics, json_object, measure, metrics_table, write_macros
 from placement.report.timing_tables import paths_table
-from placement.report.view.faults import NARROW, find_faults
 
 SOFT_PLACER = "analytic"  # default placer of soft macros that no file places
 SHOWN_GAPS = 6  # number of gaps narrower than a channel that are listed
@@ -237,7 +237,7 @@ def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
         if has_cells:
             return placement, f"at the centres of their cells in {Path(path).name}"
         return _with_soft(design, placement, f"{path} places no standard cells"), f"placed by {SOFT_PLACER}"
-    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    canvas, placement = read_placement(path, design.netlist, located=design.initial, canvas=design.canvas)
     if note := canvas_note(path, canvas, design.canvas, done="evaluated"):
         print(note, file=sys.stderr)
     return placement, f"as in {Path(path).name}"

@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.annealing.anneal_config import AnnealConfig
-from placement.annealing.legaliser import legalise
 from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
 from placement.annealing.starts import Start, legal, refinement_starts
 from placement.engine.costs import compute_costs
@@ -132,11 +131,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     check_out(config)
     design, given, file, _ = load_placement(config)
     _note_constraints(design, console)
-    rules, name = config.rules, Path(file).stem
-    clear = placement = _cleared(design, given, file, rules, console)
-    if config.grid > 0:
-        placement = legalise(design, clear, spacing=config.spacing, blockages=rules.blockages, grid=config.grid)
-        console.print(f"onto a grid of {config.grid:g} µm: {displaced(clear, placement)}", soft_wrap=True)
+    placement, name = _cleared(design, given, file, config.rules, console), Path(file).stem
     metrics = _measured(design, placement, config)
     title = f"{design.name}: {name}, made legal"
     console.print(metrics_table(metrics, title))

@@ -226,13 +226,9 @@ class LegaliseConfig(PlacementSettings):
 
     Attributes:
         spacing: minimum gap between hard macros, and to blockages, in µm
-        blockages: rectangles without hard macros: [[left, bottom, right, top], …] in µm
-        grid: pitch of the grid for lower left corners of hard macros, in µm; 0: none
     """
 
     spacing: float = 0.0
-    blockages: tuple[tuple[float, ...], ...] = ()
-    grid: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -240,5 +236,5 @@ class LegaliseConfig(PlacementSettings):
 
     @property
     def rules(self) -> AnnealConfig:
-        """Spacing, blockages and grid in the legaliser's form."""
-        return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)
+        """The spacing in the legaliser's form."""
+        return AnnealConfig(spacing=self.spacing)

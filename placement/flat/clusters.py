@@ -5,7 +5,6 @@ A soft macro is placed as its cells, which need `CELL_SHARE` of its area and fil
 """
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,25 +22,22 @@ FULLEST = 0.6  # maximum share of the whitespace outside the macros and their sp
 WIDTHS = 9  # number of spacings that are compared
 
 
-def place_design(
-    design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = (), seed: int = 0
-) -> Placement:
+def place_design(design: Design, *, spacing: float = 0.0, seed: int = 0) -> Placement:
     """Places the macros that are not fixed; they may overlap a little and need legalisation.
 
     Args:
         design: a design with its halos and blockages; macros keep their initial orientation.
         spacing: minimum distance between macros in µm, if their halos are narrower.
-        blockages: (x low, y low, x high, y high) in µm, in addition to the design's.
         seed: seed of the initial positions and the fillers, at least 0.
 
     Raises:
         DesignError: there are no macros to place, they do not fit, or every attempt failed.
     """
     halo = np.maximum(design.constraints.turned_halo(design.initial.orientation), spacing / 2)
-    return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed), blockages)
+    return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed))
 
 
-def spacing_for_channels(design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
+def spacing_for_channels(design: Design, *, spacing: float = 0.0) -> float:
     """Returns a spacing in µm for `place_design`, wide enough for legalisation to hardly move the macros.
 
     It is `2 * PDN_CHANNEL`, or as much of that as lets the cells fill at most `FULLEST` of the remaining whitespace.
@@ -51,14 +47,12 @@ def spacing_for_channels(design: Design, *, spacing: float = 0.0, blockages: Seq
     Args:
         design: a design with its halos and blockages.
         spacing: minimum distance between macros in µm.
-        blockages: (x low, y low, x high, y high) in µm, in addition to the design's.
     """
     netlist, canvas, orientation = design.netlist, design.canvas, design.initial.orientation
     width, height = (side[netlist.hard] for side in netlist.sides(orientation))
     halo = design.constraints.turned_halo(orientation)[netlist.hard]
     cells = CELL_SHARE * float((netlist.width * netlist.height)[netlist.soft].sum())
-    free = canvas.width * canvas.height
-    free -= union_area(np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))]))
+    free = canvas.width * canvas.height - union_area(design.constraints.blockages)
     widest = max(spacing, 2 * PDN_CHANNEL if cells else 0.0)
     for wide in np.linspace(widest, spacing, WIDTHS).tolist():
         left, low, right, high = np.maximum(halo, wide / 2).T
@@ -88,17 +82,11 @@ def spread_clusters(design: Design, placement: Placement) -> Placement:
     return dataclasses.replace(placed, fixed=placement.fixed)
 
 
-def _placed(
-    design: Design,
-    placement: Placement,
-    halo: np.ndarray,
-    settings: PlacerSettings,
-    blockages: Sequence[Sequence[float]] = (),
-) -> Placement:
-    """Places all nodes that are not fixed; `halo` is in their orientation, `blockages` are additional."""
+def _placed(design: Design, placement: Placement, halo: np.ndarray, settings: PlacerSettings) -> Placement:
+    """Places all nodes that are not fixed; `halo` is in their orientation."""
     netlist, canvas = design.netlist, design.canvas
-    rectangles = np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))])
-    core = Core(canvas.width, canvas.height, blockages=tuple(map(tuple, rectangles.tolist())), halo=halo)
+    blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
+    core = Core(canvas.width, canvas.height, blockages=blockages, halo=halo)
     soft = netlist.kind == NodeKind.SOFT
     share = np.where(soft, np.sqrt(CELL_SHARE), 1.0)
     turned = as_turned(netlist, placement.orientation)

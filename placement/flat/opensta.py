@@ -136,6 +136,9 @@ class OpenSta:
             file.writelines(_sdf(names, timing, facts["driver"], delays["wire"]))
         with (folder / "loads.tcl").open("w") as file:
             file.writelines(_loads(names, timing, facts["net_driver"], load))
+        # Files that the SDC file reads are found from the working directory, as at the import.
+        here = folder.resolve()
+        read[-1] = f"cd {{{os.getcwd()}}}; read_sdc {{{here / read[-1].split()[-1]}}}; cd {{{here}}}"
         (folder / "run.tcl").write_text("\n".join(("if {[catch {", *read, *_COMMANDS, "")))
         return names
 
@@ -154,6 +157,9 @@ class OpenSta:
             raise DesignError(f"{self._program}: cannot be run: {error.strerror or error}") from None
         lines = log.read_text(errors="replace").strip().splitlines()
         errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+        unread = [error for error in errors if error.startswith("wires.sdf") and "syntax error" in error]
+        if unread:
+            raise DesignError(f"{self._program}: did not read all wire delays: {unread[0]}")
         if done.returncode or not (folder / "ends.txt").is_file():
             message = (errors or lines or ["it wrote nothing"])[-1]
             raise DesignError(f"{self._program}: ended with status {done.returncode}: {message}")
@@ -183,7 +189,9 @@ def _read_slacks(path: Path) -> dict[str, float]:
 def _escaped(name: str, *, bits: bool) -> str:
     """Escapes the name of a pin or port for SDF (`bits`: bus bits keep plain brackets) and for Tcl patterns."""
     cell, divider, pin = name.rpartition("/")
-    return re.sub(r"([][])", r"\\\1", cell) + divider + (pin if bits else re.sub(r"([][])", r"\\\1", pin))
+    special = re.compile(r"([^\w/])" if bits else r"([][*?\\])", re.ASCII)
+    plain = re.compile(r"([^\w[\]])", re.ASCII) if bits else special
+    return special.sub(r"\\\1", cell) + divider + plain.sub(r"\\\1", pin)
 
 
 def _sdf(names: Sequence[str], timing: TimingNetlist, driver: np.ndarray, wire: np.ndarray) -> Iterator[str]:

@@ -21,7 +21,7 @@ from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rows
 from placement.netlist.geometry import complement, merged_in_line
-from placement.netlist.spacing_for_cells import SLIVER
+from placement.netlist.macro_gaps import SLIVER
 
 
 class RowColumns(NamedTuple):

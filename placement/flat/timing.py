@@ -204,19 +204,20 @@ class TimingEvaluator:
         return [(float(slack), step[driver[step[:, 1]] == step[:, 0]]) for slack, step in steps]
 
     def delays(self, placement: Placement) -> dict[str, np.ndarray]:
-        """Returns a placement's wire delays (`wire`, ps, [P]) and net loads (`load_rise`, `load_fall`, fF)."""
+        """Returns wire delays without derating (`wire`, ps, [P]) and net loads (`load_rise`, `load_fall`, fF)."""
         with self._lock:
             self._price(placement)
             found: dict[str, np.ndarray] = self._graph.delays()
-        return found
+        return found | {"wire": found["wire"] / np.float32(self.timing.constraints.derating.wires)}
 
     def _price(self, placement: Placement) -> None:
-        wires = self.timing.wires
+        wires, derating = self.timing.wires, self.timing.constraints.derating
         self._timed = None
         self._graph.price(
             *self.places(placement),
-            delay_per_um=wires.delay_per_um, capacitance_per_um=wires.capacitance_per_um, most_load=wires.most_load,
-            stage_delay=wires.stage_delay, fanout_ratio=wires.fanout_ratio,
+            delay_per_um=derating.wires * wires.delay_per_um, capacitance_per_um=wires.capacitance_per_um,
+            most_load=wires.most_load, stage_delay=derating.wires * wires.stage_delay, fanout_ratio=wires.fanout_ratio,
+            cell_factor=derating.cells,
         )  # fmt: skip
 
     def _groups(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:

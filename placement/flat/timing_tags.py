@@ -1,6 +1,7 @@
 """Constraints as arrays of the timing graph: what launches and captures paths, and which exceptions apply.
 
-Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps.
+Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps. If there are
+maximum delays, the last clock is none: its edge launches at inputs and captures at outputs without a delay to a clock.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ import numpy as np
 
 from placement.netlist.errors import SHOWN, DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.timing_constraints import Clock, Object, PathException
-from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE
+from placement.netlist.timing_constraints import Clock, Object, PathException, TimingConstraints
+from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FALLING, SETUP_RISING
 from placement.netlist.timing_netlist import TimingNetlist
 
 MOST_CLOCKS = 32
@@ -40,13 +41,16 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     Raises:
         DesignError: there is no clock, or none reaches a register; there are too many clocks or kinds of paths.
     """
-    clocks = timing.constraints.clocks
+    constraints = timing.constraints
+    clocks, exceptions = constraints.clocks, constraints.exceptions
     if not clocks:
         raise DesignError(
             f"{flat.name}: no clock is defined: import the design with --sdc and a file that contains create_clock"
         )
-    if len(clocks) > MOST_CLOCKS:
-        raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS} are analysed")
+    limits = [one for one in exceptions if one.delay is not None]
+    no_clock = 2 * len(clocks)
+    if len(clocks) + bool(limits) > MOST_CLOCKS:
+        raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS - 1} are analysed")
     finder = _Finder(timing, flat)
     sources = [(pin, number) for number, clock in enumerate(clocks) for pin in finder.pins(clock.sources)]
     is_generated = [clocks[number].is_generated for _, number in sources]
@@ -62,44 +66,51 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         raise DesignError(f"{flat.name}: no clock ({names}) reaches a register: the sources in the SDC file are wrong")
     clock_pins = np.union1d(register_clocks, facts["check_clock"])
     notices = _unreached(timing, flat, clocks, plain | inverted, clock_pins)
-    exceptions = timing.constraints.exceptions
-    begins = [finder.pins(one.begins) for one in exceptions]
-    signature_of = _signatures(begins)
-    launches = _register_launches(timing, plain, inverted, register_clocks[reached])
-    tags = _Tags(clocks)
+    signature_of = _signatures([finder.pins(one.begins) for one in exceptions])
+    tags = _Tags(constraints)
     vertices, numbers, times = [], [], []
-    for vertex, edge in zip(*launches, strict=True):
+    for vertex, edge in zip(*_register_launches(timing, plain, inverted, register_clocks[reached]), strict=True):
         vertices.append(vertex)
         numbers.append(tags.number(edge, signature_of.get(vertex // 2, ())))
         times.append(tags.time(edge))
     number_of = {clock.name: number for number, clock in enumerate(clocks)}
-    for delay in timing.constraints.inputs:
-        edge = 2 * number_of[delay.clock] + delay.is_falling
-        for pin in finder.pins([Object("port", delay.port)]):
-            for falls, value in enumerate((delay.rise, delay.fall)):
-                if np.isfinite(value):
-                    vertices.append(2 * pin + falls)
-                    numbers.append(tags.number(edge, signature_of.get(pin, ())))
-                    times.append(tags.time(edge) + value)
-    ports = [
-        (pin, 2 * number_of[delay.clock] + delay.is_falling, delay.rise, delay.fall)
-        for delay in timing.constraints.outputs
+    inputs = [
+        (pin, 2 * number_of[delay.clock] + delay.is_falling, (delay.rise, delay.fall))
+        for delay in constraints.inputs
         for pin in finder.pins([Object("port", delay.port)])
     ]
-    ends = _signatures([finder.pins(one.ends) for one in exceptions])
-    groups = {signature: number for number, signature in enumerate(dict.fromkeys([(), *ends.values()]))}
-    group = np.zeros(len(timing.instance), dtype=np.int32)
-    for pin, signature in ends.items():
-        group[pin] = groups[signature]
-    capture = np.array(
-        [
-            [[tags.capture(exceptions, tag, to, edge) for edge in range(2 * len(clocks))] for to in groups]
-            for tag in tags.all
-        ]
+    without_delay = np.setdiff1d(
+        np.flatnonzero((timing.port == 1) & (plain | inverted == 0)), [pin for pin, *_ in inputs]
     )
+    starts = finder.among(without_delay.tolist(), [one.begins for one in limits])
+    inputs += [(pin, no_clock, (0.0, 0.0)) for pin in starts]
+    for pin, edge, delays in inputs:
+        for falls, value in enumerate(delays):
+            if np.isfinite(value):
+                vertices.append(2 * pin + falls)
+                numbers.append(tags.number(edge, signature_of.get(pin, ()), is_input=True))
+                times.append(tags.time(edge) + value)
+    ports = [
+        (pin, 2 * number_of[delay.clock] + delay.is_falling, delay.rise, delay.fall)
+        for delay in constraints.outputs
+        for pin in finder.pins([Object("port", delay.port)])
+    ]
+    without_delay = np.setdiff1d(np.flatnonzero(timing.port == 2), [port[0] for port in ports])
+    ports += [(pin, no_clock, 0.0, 0.0) for pin in finder.among(without_delay.tolist(), [one.ends for one in limits])]
+    ends = {pin: (False, found) for pin, found in _signatures([finder.pins(one.ends) for one in exceptions]).items()}
+    ends |= {pin: (bool(limits), ends.get(pin, (False, ()))[1]) for pin, *_ in ports}
+    groups = {key: number for number, key in enumerate(dict.fromkeys([(False, ()), *ends.values()]))}
+    group = np.zeros(len(timing.instance), dtype=np.int32)
+    for pin, key in ends.items():
+        group[pin] = groups[key]
+    edges = no_clock + 2 * bool(limits)
+    capture = np.array([[[tags.capture(tag, to, edge) for edge in range(edges)] for to in groups] for tag in tags.all])
     slew_at = np.full(len(timing.instance), np.nan, dtype=np.float32)
+    for transition in constraints.transitions:
+        slew_at[finder.pins([Object("port", transition.port)])] = transition.slew
     for number, clock in enumerate(clocks):
         slew_at[((plain | inverted) >> np.uint32(number)) & 1 > 0] = clock.transition
+    offset = [clock.latency - clock.uncertainty for clock in clocks] + [0.0] * bool(limits)
     arrays = {
         "launch_vertex": np.array(vertices, dtype=np.int32),
         "launch_tag": np.array(numbers, dtype=np.int32),
@@ -111,10 +122,10 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         "group": group,
         "plain": plain,
         "inverted": inverted,
-        "edge_time": np.array([time for clock in clocks for time in (clock.rise, clock.fall)], dtype=np.float32),
-        "edge_offset": np.repeat([clock.latency - clock.uncertainty for clock in clocks], 2).astype(np.float32),
-        "period": np.array([clock.period for clock in clocks], dtype=np.float32),
-        "tag_of_edge": np.array([tags.all.get((edge, ()), -1) for edge in range(2 * len(clocks))], dtype=np.int32),
+        "edge_time": np.array([tags.edge(edge) for edge in range(edges)], dtype=np.float32),
+        "edge_offset": np.repeat(offset, 2).astype(np.float32),
+        "period": np.array([clock.period for clock in clocks] + [1.0] * bool(limits), dtype=np.float32),
+        "tag_of_edge": np.array([tags.all.get((edge, (), False), -1) for edge in range(edges)], dtype=np.int32),
         "slew_at": slew_at,
         "tags": len(tags.all),
         "groups": len(groups),
@@ -132,10 +143,12 @@ class _Finder:
         self._instance: dict[str, int] | None = None
 
     def pins(self, objects: Sequence[Object]) -> list[int]:
-        """Returns ports, pins and all pins of cells; clocks have none."""
+        """Returns ports, pins, all pins of cells, and the data and clock pins of registers; clocks have none."""
         found: list[int] = []
         for kind, name in objects:
-            if kind == "port":
+            if kind == "registers":
+                found += self._of_registers()
+            elif kind == "port":
                 found += [self._port[name]] if name in self._port else []
             elif kind == "cell":
                 found += self._of_cell(name)
@@ -144,6 +157,20 @@ class _Finder:
                 library = self._timing.library.pins
                 found += [one for one in self._of_cell(cell) if library[self._timing.library_pin[one]] == pin]
         return found
+
+    def among(self, pins: Sequence[int], lists: Sequence[Sequence[Object]]) -> list[int]:
+        """Returns those of the pins that are in one of the lists of objects, or all if one of the lists is empty."""
+        if any(not one for one in lists):
+            return list(pins)
+        taken = {pin for one in lists for pin in self.pins(one)}
+        return [pin for pin in pins if pin in taken]
+
+    def _of_registers(self) -> list[int]:
+        library = self._timing.library
+        is_used = np.zeros(len(library.pins) + 1, dtype=np.bool_)  # the last one: pins that are not in the library
+        is_used[library.arc_from[np.isin(library.arc_kind, (RISING_EDGE, FALLING_EDGE))]] = True
+        is_used[library.arc_to[np.isin(library.arc_kind, (SETUP_RISING, SETUP_FALLING))]] = True
+        return np.flatnonzero(is_used[self._timing.library_pin]).tolist()
 
     def _of_cell(self, name: str) -> list[int]:
         timing = self._timing
@@ -158,45 +185,95 @@ class _Finder:
         return self._order[begin:end].tolist() if number >= 0 else []
 
 
+_Tag = tuple[int, tuple[int, ...], bool]
+"""A launching edge, the exceptions that match the startpoints, and whether these are inputs."""
+
+
 class _Tags:
     """Kinds of paths by their launch: a clock edge and the exceptions that match their startpoints."""
 
-    def __init__(self, clocks: Sequence[Clock]) -> None:
-        self._clocks = clocks
-        self.all: dict[tuple[int, tuple[int, ...]], int] = {}
+    def __init__(self, constraints: TimingConstraints) -> None:
+        self._clocks = constraints.clocks
+        self._rules = [_Rule(one) for one in constraints.exceptions]
+        self._tells_inputs = any(one.ignores_latency for one in constraints.exceptions)
+        self._between = {(one.launch, one.capture): one.value for one in constraints.uncertainties}
+        self.all: dict[_Tag, int] = {}
 
-    def number(self, edge: int, signature: tuple[int, ...]) -> int:
-        if len(self.all) >= MOST_TAGS and (edge, signature) not in self.all:
+    def number(self, edge: int, signature: tuple[int, ...], *, is_input: bool = False) -> int:
+        tag = (edge, signature, is_input and self._tells_inputs)
+        if len(self.all) >= MOST_TAGS and tag not in self.all:
             raise DesignError(f"there are more than {MOST_TAGS} combinations of clocks and exceptions")
-        return self.all.setdefault((edge, signature), len(self.all))
+        return self.all.setdefault(tag, len(self.all))
+
+    def clock(self, edge: int) -> Clock | None:
+        return self._clocks[edge // 2] if edge < 2 * len(self._clocks) else None
+
+    def edge(self, edge: int) -> float:
+        """Returns the time of an edge in the clock's first period; 0 without a clock."""
+        clock = self.clock(edge)
+        return 0.0 if clock is None else clock.fall if edge % 2 else clock.rise
 
     def time(self, edge: int) -> float:
         """Returns the time at which an edge launches at registers."""
-        clock = self._clocks[edge // 2]
-        return (clock.fall if edge % 2 else clock.rise) + clock.latency
+        clock = self.clock(edge)
+        return self.edge(edge) + (clock.latency if clock else 0.0)
 
-    def text(self, tag: tuple[int, tuple[int, ...]]) -> str:
-        return f"{self._clocks[tag[0] // 2].name} {'falling' if tag[0] % 2 else 'rising'}"
+    def text(self, tag: _Tag) -> str:
+        clock = self.clock(tag[0])
+        return f"{clock.name} {'falling' if tag[0] % 2 else 'rising'}" if clock else "no clock"
 
-    def capture(
-        self, exceptions: Sequence[PathException], tag: tuple[int, tuple[int, ...]], ends: tuple[int, ...], edge: int
-    ) -> float:
-        """Returns the time at which data of a tag is captured by a clock edge; infinite for false paths."""
-        launch, begins = tag
-        from_clock, to_clock = self._clocks[launch // 2], self._clocks[edge // 2]
-        cycles = 1
-        for number, one in enumerate(exceptions):
-            starts = not one.begins or number in begins or Object("clock", from_clock.name) in one.begins
-            stops = not one.ends or number in ends or Object("clock", to_clock.name) in one.ends
-            if starts and stops:
-                if not one.cycles:
-                    return float("inf")
-                cycles = one.cycles
-        launched, captured = (
-            clock.fall if number % 2 else clock.rise for clock, number in ((from_clock, launch), (to_clock, edge))
-        )
-        apart = _first_after(captured - launched, to_clock.period, from_clock.period)
-        return launched + apart + (cycles - 1) * to_clock.period + to_clock.latency - to_clock.uncertainty
+    def capture(self, tag: _Tag, group: tuple[bool, tuple[int, ...]], edge: int) -> float:
+        """Returns the time at which data of a tag is captured by a clock edge; infinite for false paths.
+
+        Args:
+            tag: the tag.
+            group: whether the endpoints are ports (only with maximum delays), and the exceptions that match them.
+            edge: the capturing edge.
+        """
+        launch, begins, is_input = tag
+        is_port, ends = group
+        from_clock, to_clock = self.clock(launch), self.clock(edge)
+        matching = [
+            rule
+            for number, rule in enumerate(self._rules)
+            if rule.is_from(number in begins, from_clock) and rule.is_to(number in ends, to_clock)
+        ]
+        found = max(matching, key=lambda rule: rule.priority).exception if matching else PathException(1)
+        launched, offset = self.edge(launch), 0.0
+        if to_clock:
+            pair = (from_clock.name if from_clock else "", to_clock.name)
+            offset = to_clock.latency - self._between.get(pair, to_clock.uncertainty)
+        if found.delay is not None:
+            if found.ignores_latency:
+                return self.edge(launch) + found.delay if is_input else self.time(launch) + found.delay
+            return launched + found.delay + (0.0 if is_port else offset)
+        if not found.cycles or from_clock is None or to_clock is None:
+            return float("inf")
+        apart = _first_after(self.edge(edge) - launched, to_clock.period, from_clock.period)
+        return launched + apart + (found.cycles - 1) * to_clock.period + offset
+
+
+class _Rule:
+    """An exception with its clocks and its priority, which is that of OpenSTA.
+
+    False paths precede maximum delays, and these precede multicycle paths; then the most specific ends count (pins
+    before clocks, starts before ends), and then the tighter limit.
+    """
+
+    def __init__(self, exception: PathException) -> None:
+        self.exception = exception
+        names = [{name for kind, name in side if kind == "clock"} for side in (exception.begins, exception.ends)]
+        self._from, self._to = names
+        pins = [any(kind != "clock" for kind, _ in side) for side in (exception.begins, exception.ends)]
+        kind = 1 if exception.delay is not None else 0 if exception.cycles else 2
+        limit = exception.cycles if exception.delay is None else exception.delay
+        self.priority = (kind, *pins, *map(bool, names), -limit)
+
+    def is_from(self, is_named: bool, clock: Clock | None) -> bool:
+        return is_named or not self.exception.begins or (clock is not None and clock.name in self._from)
+
+    def is_to(self, is_named: bool, clock: Clock | None) -> bool:
+        return is_named or not self.exception.ends or (clock is not None and clock.name in self._to)
 
 
 def _first_after(offset: float, period: float, launching: float) -> float:

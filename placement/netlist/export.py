@@ -511,9 +511,10 @@ def _script(written_for: str, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (f"# Written for {written_for}.", *lines))
 
 
-def _bookshelf(export: Export) -> str:
+def _bookshelf(export: Export) -> bytes:
     positions = export.source(POSITIONS_NAME, "a Bookshelf design with a .pl file")
-    return bookshelf_pl(files.unpacked_bytes(positions).decode(), export.locations, export.units)
+    text = files.unpacked_bytes(positions).decode(errors="surrogateescape")
+    return bookshelf_pl(text, export.locations, export.units).encode(errors="surrogateescape")
 
 
 def _script_by(write: Callable[..., str], *options: str) -> ExportFormat:

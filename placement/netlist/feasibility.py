@@ -1,101 +1,27 @@
-"""Finds where hard macros must not be placed, and whether constraints can be met, before a run starts.
+"""Finds whether constraints can be met, before a run starts.
 
-Every rule about areas has one form: rectangles, and the hard macros that keep out of each. Blockages and the
-surroundings of ports apply to all macros, the canvas outside a region to its members, and an exclusive region to all
-others. A rejected set of constraints certainly has no legal placement; an accepted one may have none.
+A rejected set of constraints certainly has no legal placement; an accepted one may have none.
 
-Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets of rectangles, I members of the sets, X,
-Y positions tried on an axis, F fixed hard macros. Lengths are in µm.
+Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), F fixed hard macros. Lengths are in µm.
 """
 
 import dataclasses
-import enum
 import weakref
-from typing import NamedTuple
 
 import numpy as np
 
 from placement.netlist.constraints import SnapGrid
-from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
+from placement.netlist.faults import find_faults
+from placement.netlist.geometry import LEAST, clipped, covered, grown, union_area
+from placement.netlist.keep_outs import KeepOutKind, keep_outs
 
 TOLERANCE = LEAST  # µm; lengths that differ by less, from rounding, are equal, as in the engine
 MOST_NAMED = 10
 
 
-class KeepOutKind(enum.IntEnum):
-    """The rule that a rectangle comes from."""
-
-    BLOCKAGE = 0
-    REGION = 1
-    PORT = 2
-
-
-class KeepOuts(NamedTuple):
-    """The areas where hard macros must not be placed."""
-
-    rectangles: np.ndarray  # float64 [K, 4]
-    kind: np.ndarray  # int8 [K], `KeepOutKind` values
-    set_of: np.ndarray  # int32 [N], the set of rectangles that a hard macro keeps out of; -1 for other nodes
-    set_start: np.ndarray  # int32 [S+1]
-    items: np.ndarray  # int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`
-
-    def of(self, node: int) -> np.ndarray:
-        """The rectangles that a hard macro keeps out of, int32 [·]."""
-        index = int(self.set_of[node])
-        return self.items[self.set_start[index] : self.set_start[index + 1]]
-
-
-_KEEP_OUTS: weakref.WeakKeyDictionary[Design, KeepOuts] = weakref.WeakKeyDictionary()
 _CHECKED: weakref.WeakKeyDictionary[Design, tuple[str, ...]] = weakref.WeakKeyDictionary()
-
-
-def keep_outs(design: Design) -> KeepOuts:
-    """The areas where a design's hard macros must not be placed; cached for as long as `design` lives."""
-    found = _KEEP_OUTS.get(design)
-    return _KEEP_OUTS.setdefault(design, _keep_outs(design)) if found is None else found
-
-
-def port_surroundings(design: Design) -> np.ndarray:
-    """The squares that the ports' keep-out covers, float64 [·, 4]; squares that touch in a line are merged."""
-    reach = design.constraints.port_keepout
-    if reach <= 0:
-        return np.zeros((0, 4))
-    ports = design.netlist.ports
-    x, y = design.initial.x[ports], design.initial.y[ports]
-    squares = np.stack((x - reach, y - reach, x + reach, y + reach), axis=1)
-    return merged_in_line(clipped(squares, design.canvas.width, design.canvas.height))
-
-
-def _keep_outs(design: Design) -> KeepOuts:
-    netlist, canvas, constraints = design.netlist, design.canvas, design.constraints
-    groups = [(clipped(constraints.blockages, canvas.width, canvas.height), KeepOutKind.BLOCKAGE)]
-    groups.append((port_surroundings(design), KeepOutKind.PORT))
-    for_all = list(range(sum(len(rectangles) for rectangles, _ in groups)))
-    members: list[tuple[set[int], list[int], list[int]]] = []  # nodes, their rectangles, and those for other nodes
-    for region in constraints.regions:
-        outside = complement(region.rectangles, canvas.width, canvas.height)
-        inside = region.rectangles if region.is_exclusive else np.zeros((0, 4))
-        first = sum(len(rectangles) for rectangles, _ in groups)
-        middle, last = first + len(outside), first + len(outside) + len(inside)
-        groups += [(outside, KeepOutKind.REGION), (inside, KeepOutKind.REGION)]
-        members.append((set(region.nodes.tolist()), list(range(first, middle)), list(range(middle, last))))
-    numbers: dict[tuple[int, ...], int] = {}
-    set_of = np.full(netlist.num_nodes, -1, dtype=np.int32)
-    for node in netlist.hard.tolist():
-        items = list(for_all)
-        for nodes, own, others in members:
-            items += own if node in nodes else others
-        set_of[node] = numbers.setdefault(tuple(items), len(numbers))
-    return KeepOuts(
-        rectangles=np.concatenate([rectangles for rectangles, _ in groups]),
-        kind=np.concatenate([np.full(len(rectangles), kind, dtype=np.int8) for rectangles, kind in groups]),
-        set_of=set_of,
-        set_start=np.cumsum([0, *(len(items) for items in numbers)]).astype(np.int32),
-        items=np.array([item for items in numbers for item in items], dtype=np.int32),
-    )
 
 
 def ready(design: Design) -> Design:
@@ -144,7 +70,11 @@ def check_constraints(design: Design) -> tuple[str, ...]:
             "must be inside the canvas and its regions, outside blockages and other exclusive regions, clear of fixed "
             "macros and ports, on the snapping grid, and in an allowed orientation"
         )
-    return _CHECKED.setdefault(design, (*_violated_by_fixed(design), *_too_close(design), *_too_narrow(design)))
+    faults = find_faults(design, design.initial, _fixed_macros(design))
+    violated = tuple(
+        f"fixed macro {design.netlist.names[node]!r}: {'; '.join(found)}" for node, found in faults.items()
+    )
+    return _CHECKED.setdefault(design, violated)
 
 
 def _named(design: Design, nodes: list[int]) -> str:
@@ -246,79 +176,15 @@ def _has_place(design: Design, node: int, swapped: bool, halo: tuple[float, ...]
     return not covered(left[some], right[some], low[some], high[some], (len(xs) + 1, len(ys) + 1)).all()
 
 
-def _fixed_macros(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The fixed hard macros, int32 [F]; their centres and half sides, float64 [F, 2]; halos as placed, [F, 4]."""
-    initial, netlist = design.initial, design.netlist
-    fixed = netlist.hard[initial.fixed[netlist.hard]]
-    pairs = ((initial.x, initial.y), netlist.sides(initial.orientation))
-    centre, side = (np.stack(pair, axis=1)[fixed] for pair in pairs)
-    return fixed, centre, side / 2, design.constraints.turned_halo(initial.orientation)[fixed]
-
-
-def _needed_by_halos(centre: np.ndarray, halo: np.ndarray) -> np.ndarray:
-    """Distance that the halos (float64 [F, 4]) of every two macros require on each axis, float64 [F, F, 2], in µm."""
-    low, high = halo[:, :2], halo[:, 2:]
-    return np.where(centre[:, None] <= centre, high[:, None] + low, low[:, None] + high)
+def _fixed_macros(design: Design) -> np.ndarray:
+    """The fixed hard macros, int32 [F]."""
+    return design.netlist.hard[design.initial.fixed[design.netlist.hard]]
 
 
 def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
     """The rectangles that fixed hard macros block for a macro with a halo (four sides, float64 [4]), float64 [K, 4]."""
-    _, centre, half, own = _fixed_macros(design)
-    gap = own + np.roll(halo, 2)  # The halos of opposite sides are added.
-    reach = np.tile(half, 2) + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-    boxes = np.tile(centre, 2) + reach * (-1, -1, 1, 1)
+    fixed, initial = _fixed_macros(design), design.initial
+    gap = design.constraints.turned_halo(initial.orientation)[fixed] + np.roll(halo, 2)  # of opposite sides
+    reach = np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    boxes = design.netlist.boxes(initial, fixed) + reach * (-1, -1, 1, 1)
     return boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
-
-
-def _too_close(design: Design) -> list[str]:
-    """Returns a notice if fixed macros are closer to each other than their halos allow."""
-    fixed, centre, half, halo = _fixed_macros(design)
-    gap = _needed_by_halos(centre, halo)
-    reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-    meets = (np.abs(centre[:, None] - centre) < reach - TOLERANCE).all(axis=2) & (gap > 0).any(axis=2)
-    return _first_pair(design, fixed, meets, "fixed macros {!r} and {!r} are closer than their halos")
-
-
-def _first_pair(design: Design, fixed: np.ndarray, wrong: np.ndarray, text: str) -> list[str]:
-    """A notice, `text` with two names, on the first violating pair of macros (int32 [F], pairs bool [F, F]), if any."""
-    pairs = np.argwhere(np.triu(wrong, 1))
-    if not len(pairs):
-        return []
-    more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
-    return [text.format(*(design.netlist.names[node] for node in fixed[pairs[0]].tolist())) + more]
-
-
-def _too_narrow(design: Design) -> list[str]:
-    """Returns a notice if gaps between fixed macros are narrower than a channel."""
-    if not design.constraints.has_channels:
-        return []
-    fixed, centre, half, halo = _fixed_macros(design)
-    gap = np.abs(centre[:, None] - centre) - (half[:, None] + half)
-    pitches = np.array(design.constraints.coarsest_pitch)
-    slack = np.maximum(TOLERANCE, 3 * pitches - TOLERANCE)  # This matches native/cost/legality.hpp.
-    needed = _needed_by_halos(centre, halo) + slack
-    faces = np.minimum(-gap, 2 * np.minimum(half[:, None], half)) > TOLERANCE
-    narrow = (gap > needed) & (gap < np.array(design.constraints.channel) - TOLERANCE) & faces[..., ::-1]
-    text = "the gap between the fixed macros {!r} and {!r} is narrower than a channel"
-    return _first_pair(design, fixed, narrow.any(axis=2), text)
-
-
-def _violated_by_fixed(design: Design) -> list[str]:
-    """The violations of fixed macros, apart from distances between macros."""
-    initial, netlist, constraints = design.initial, design.netlist, design.constraints
-    kept, found = keep_outs(design), []
-    fixed, *_ = _fixed_macros(design)
-    places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
-    for node, (*low, right, top) in zip(fixed.tolist(), netlist.boxes(initial, fixed), strict=True):
-        name = netlist.names[node]
-        items = kept.of(node)
-        boxes = kept.rectangles[items]
-        meets = (np.minimum((right, top), boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
-        found += [f"fixed macro {name!r} is {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
-        if not constraints.allows(node, int(initial.orientation[node])):
-            allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
-            turned = Orientation(int(initial.orientation[node])).name
-            found.append(f"fixed macro {name!r} has orientation {turned}; allowed: {allowed}")
-        if not constraints.grid_of(node, int(initial.orientation[node])).holds(*low):
-            found.append(f"fixed macro {name!r} is off the snapping grid")
-    return found

@@ -22,6 +22,8 @@ from placement.netlist.errors import DesignError
 _DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 """Exceptions that NumPy and zipfile raise for a file that is damaged or not an `.npz` file."""
 _GZIP_MAGIC = b"\x1f\x8b"
+# The first bytes of files in other compression formats, which are not read.
+_COMPRESSED = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,9 @@ def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
             data = gzip.decompress(data)
         except (EOFError, OSError, zlib.error) as error:
             raise DesignError(f"{path}: damaged gzip file: {error}") from None
+    for magic, name in _COMPRESSED.items():
+        if data.startswith(magic):
+            raise DesignError(f"{path}: is compressed by {name}; must be plain or gzipped")
     return data
 
 
@@ -60,10 +65,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
     """The bytes of a UTF-8 file as text; raises DesignError with file and line if they are not UTF-8."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DesignError.at(path, line, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
+
+
+def decoded_leniently(data: bytes) -> str:
+    """The bytes of a file as text; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def stem(path: str | os.PathLike[str]) -> str:

@@ -10,12 +10,14 @@ from placement.netlist.geometry import clipped, grown, union_area
 
 TALL = 4.0  # maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three
 COVERED = 0.9  # minimum fraction of their bounding box that rows cover; less is reported
-MARGIN = 0.01  # tolerance for ports beyond the die, as a fraction of its longer side; shapes may reach over its edge
+MARGIN = (
+    0.01  # tolerance for ports beyond the die and pins beyond a macro, as a fraction of a side; wires end beyond it
+)
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
     """Notices of cells as large as macros, pins without shapes, misplaced ports and fixed macros, and missing rows."""
-    checks = (tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
+    checks = (tall_cells, _without_shapes, _beyond_size, _beyond_die, _beyond_core, _overlapping, _without_rows)
     return tuple(notice for check in checks if (notice := check(design)))
 
 
@@ -45,6 +47,23 @@ def _without_shapes(design: FlatDesign) -> str:
         return ""
     where = "they are assumed to be at the macro's centre"
     return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): {where}"
+
+
+def _beyond_size(design: FlatDesign) -> str:
+    beyond = list[str]()
+    for name in sorted({design.master_names[master] for master in design.master[design.netlist.hard].tolist()}):
+        master = design.technology.masters[name]
+        slack = MARGIN * min(master.width, master.height)
+        for pin in master.pins:
+            shapes = np.concatenate([np.zeros((0, 4)), *pin.shapes.values()])
+            if (shapes < -slack).any() or (shapes[:, 2:] > np.array([master.width, master.height]) + slack).any():
+                beyond.append(f"{pin.name!r} of {name}")
+    if not beyond:
+        return ""
+    return (
+        f"{len(beyond):,} pins of macros extend beyond the SIZE in LEF (first: {beyond[0]}): only a halo keeps other "
+        "macros off them"
+    )
 
 
 def _beyond_die(design: FlatDesign) -> str:

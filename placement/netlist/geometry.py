@@ -146,6 +146,19 @@ def is_slanted(points: np.ndarray) -> bool:
     return bool((points != np.roll(points, -1, axis=0)).all(axis=1).any())
 
 
+def without_slants(points: np.ndarray) -> np.ndarray:
+    """A closed polygon ([P, 2], corners in order) with a corner inside it in place of each slanted edge."""
+    points = points.astype(np.float64)
+    following, corners = np.roll(points, -1, axis=0), list[np.ndarray | tuple[float, float]]()
+    is_counterclockwise = (points[:, 0] * following[:, 1] - following[:, 0] * points[:, 1]).sum() > 0
+    for here, there in zip(points, following, strict=True):
+        corners.append(here)
+        if (here != there).all():
+            rises = (there[0] > here[0]) == (there[1] > here[1])
+            corners.append((here[0], there[1]) if rises == is_counterclockwise else (there[0], here[1]))
+    return np.array(corners)
+
+
 def polygon_rectangles(points: np.ndarray) -> np.ndarray:
     """Disjoint rectangles that make up a rectilinear polygon, or the bounding box of a slanted one; float64 [K, 4].
 

@@ -79,14 +79,6 @@ def _star_edges(design: Design, vertex: np.ndarray, count: int) -> tuple[np.ndar
     return np.stack((pairs // max(count, 1), pairs % max(count, 1)), axis=1).astype(np.int32), weight
 
 
-def vertex_name(design: Design, graph: GraphArrays, vertex: int) -> str:
-    """A macro's name, or `ports at gcell (column, row)`."""
-    if graph.node[vertex] >= 0:
-        return design.netlist.names[graph.node[vertex]]
-    row, column = divmod(int(graph.gcell[vertex]), design.canvas.columns)
-    return f"ports at gcell ({column}, {row})"
-
-
 def to_networkx(design: Design) -> networkx.Graph:
     """The same graph as a networkx graph, whose nodes are the numbers of the graph nodes in `graph_arrays`.
 
@@ -100,9 +92,10 @@ def to_networkx(design: Design) -> networkx.Graph:
     arrays, netlist = graph_arrays(design), design.netlist
     graph = networkx.Graph(name=design.name)
     for vertex, node in enumerate(arrays.node.tolist()):
+        row, column = divmod(int(arrays.gcell[vertex]), design.canvas.columns)
         graph.add_node(
             vertex,
-            name=vertex_name(design, arrays, vertex),
+            name=netlist.names[node] if node >= 0 else f"ports at gcell ({column}, {row})",
             kind=NodeKind(arrays.kind[vertex]).name.lower(),
             width=float(netlist.width[node]) if node >= 0 else 0.0,
             height=float(netlist.height[node]) if node >= 0 else 0.0,

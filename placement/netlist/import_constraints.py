@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.channel_for_straps import channel_for_straps
 from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, four_sides
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist, NodeKind
@@ -22,8 +21,8 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
 from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
+from placement.netlist.macro_gaps import channel_for_straps, spacing_for_cells
 from placement.netlist.pin_tracks import macro_grids_on_tracks
-from placement.netlist.spacing_for_cells import spacing_for_cells
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000

@@ -150,14 +150,11 @@ class ImportSettings:
 
     Attributes:
         columns, rows: size of the grid; None: chosen by the rule.
-        tracks: horizontal and vertical tracks per µm, and those of each that macros block, which replace the
-            canvas's; empty: keep the canvas's.
         clustering: settings of the clustering of cells.
         constraints: constraints on macros, in addition to those of the files.
-        arrays: macros that are placed as one (`with_arrays`). They do not change the grid.
+        arrays: macros that are placed as one (`with_arrays`). They do not change the grid. The macros of an array are
+            ordered by their individual positions, from the files or from the placer, or else by name.
         banks: whether macros whose names differ only in their last number are placed as one, too.
-        order_by_places: whether the macros of an array are ordered by their individual positions, from the files or
-            from the placer; otherwise by name.
 
     Example:
         >>> settings = placement.ImportSettings(columns=32, rows=32, banks=True)
@@ -168,24 +165,16 @@ class ImportSettings:
 
     columns: int | None = None
     rows: int | None = None
-    tracks: Sequence[float] = ()
     clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
     constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
     arrays: Sequence[ArraySetting] = ()
     banks: bool = False
-    order_by_places: bool = False
 
     def __post_init__(self) -> None:
         for key in ("columns", "rows"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise DesignError(f"{key}={value}: must be at least 1")
-        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
-        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
-            raise DesignError(
-                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: horizontal, vertical, and "
-                "those of each that macros block"
-            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -246,7 +235,7 @@ def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
     sources = (*flat.sources[before_def - len(files.verilog) : before_def], *timing.sources)
     inputs = tuple(
         InputFile(kind, os.path.abspath(path), source.sha256)
-        for (kind, path), source in zip(given, sources, strict=True)
+        for (kind, path), source in zip(given, sources, strict=False)  # Files that the SDC file reads come last.
     )
     timing = dataclasses.replace(timing, top=file.design or flat.name, files=inputs)
     flat = dataclasses.replace(flat, sources=(*flat.sources, *timing.sources), notices=(*flat.notices, *timing.notices))
@@ -266,7 +255,7 @@ def import_flat(
     Args:
         flat: the design as read.
         settings: defaults to `ImportSettings()`.
-        canvas: replaces the canvas derived from the floorplan; the settings' grid and tracks still apply.
+        canvas: replaces the canvas derived from the floorplan; the settings' grid still applies.
         place: finds the positions that clusters follow if cells or macros have none; None: clusters follow the cells'
             own positions if all have one, otherwise connectivity alone.
         phase: context manager around each stage.
@@ -285,7 +274,7 @@ def import_flat(
     with phase("grid and routing capacity"):
         canvas, capacity = _canvas(flat, chosen, kept, canvas)
     places, unordered = None, tuple[str, ...]()
-    if chosen.order_by_places and (chosen.arrays or chosen.banks):
+    if chosen.arrays or chosen.banks:
         join = partial(with_arrays, flat, kept, chosen.arrays, banks=chosen.banks)
         places, unordered = _macro_places(flat, join, _flat_on(canvas, flat, kept), place, phase)
     flat, kept, scattered = with_arrays(flat, kept, chosen.arrays, banks=chosen.banks, places=places)
@@ -347,18 +336,11 @@ def _canvas(
     flat: FlatDesign, settings: ImportSettings, constraints: Constraints, canvas: Canvas | None
 ) -> tuple[Canvas, RoutingCapacity]:
     if canvas is None:
-        canvas, capacity = canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
-        if not settings.tracks:
-            return canvas, capacity
-    else:
-        canvas = dataclasses.replace(
-            canvas, columns=settings.columns or canvas.columns, rows=settings.rows or canvas.rows
-        )
-    fields = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
-    if settings.tracks:
-        tracks: dict[str, Any] = dict(zip(fields, settings.tracks, strict=True))
-        canvas = dataclasses.replace(canvas, **tracks)
-    return canvas, RoutingCapacity(*(getattr(canvas, field) for field in fields))
+        return canvas_of(flat, columns=settings.columns, rows=settings.rows, constraints=constraints)
+    canvas = dataclasses.replace(canvas, columns=settings.columns or canvas.columns, rows=settings.rows or canvas.rows)
+    return canvas, RoutingCapacity(
+        canvas.routes_horizontal, canvas.routes_vertical, canvas.macro_routes_horizontal, canvas.macro_routes_vertical
+    )
 
 
 def _is_placed(flat: FlatDesign) -> bool:

@@ -7,6 +7,7 @@ have constraints, and with the files of `FILES` if it was imported. Names are lo
 """
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -16,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from placement.netlist.constraints import NO_CONSTRAINTS
-from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
+from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints, write_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, read_npz, stem, umask
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign
-from placement.netlist.formats.plc import read_placement_lines
-from placement.netlist.formats.protobuf import read_netlist_file
+from placement.netlist.formats.plc import read_placement_lines, write_placement
+from placement.netlist.formats.protobuf import read_netlist_file, write_netlist
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 _CHIP_FILES = (".def", ".lef", ".v", ".sv", ".aux", ".nodes", ".lib")
@@ -174,6 +175,23 @@ def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) 
         raise DesignError(
             f"out={folder}: the folder exists and is not empty; --force replaces the design in it, or give another out"
         )
+
+
+def save(folder: str | os.PathLike[str], design: Design) -> None:
+    """Writes a design as a folder that `load` reads: netlist, initial placement, constraints.
+
+    It replaces an existing design (`design_folder`).
+
+    Raises:
+        DesignError: the netlist has a form that the format cannot express.
+        OSError: the folder cannot be made or written.
+    """
+    initial = design.initial
+    ports = dataclasses.replace(initial, placed=initial.placed & initial.fixed)  # The macros are in `initial.plc`.
+    with design_folder(folder) as path:
+        write_netlist(path / NETLIST_NAMES[1], design.netlist, ports)
+        write_placement(path / INITIAL_NAME, design, initial)
+        write_constraints(path / CONSTRAINTS_NAME, design.netlist, design.constraints)
 
 
 @contextlib.contextmanager

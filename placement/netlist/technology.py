@@ -129,7 +129,7 @@ class Technology:
 
 
 def merged(technologies: list[Technology]) -> Technology:
-    """Merges several LEF files; the first of two definitions holds, with a notice if the sizes differ."""
+    """Merges several LEF files; the first of two definitions holds, with a notice if the sizes or pins differ."""
     layers: dict[str, RoutingLayer] = {}
     sites: dict[str, Site] = {}
     masters: dict[str, Master] = {}
@@ -139,7 +139,7 @@ def merged(technologies: list[Technology]) -> Technology:
             layers.setdefault(layer.name, dataclasses.replace(layer, number=len(layers)))
         sites = {**technology.sites, **sites}
         for master in technology.masters.values():
-            notices += size_conflict(masters.setdefault(master.name, master), master)
+            notices += conflict(masters.setdefault(master.name, master), master)
     return Technology(
         units=next((technology.units for technology in technologies if technology.units), 0.0),
         manufacturing_grid=next((t.manufacturing_grid for t in technologies if t.manufacturing_grid), 0.0),
@@ -150,9 +150,17 @@ def merged(technologies: list[Technology]) -> Technology:
     )
 
 
-def size_conflict(known: Master, other: Master) -> list[str]:
-    """Returns a notice if two definitions of a master, of which the first holds, have different sizes."""
-    if (known.width, known.height) == (other.width, other.height):
-        return []
+def conflict(known: Master, other: Master) -> list[str]:
+    """Returns a notice if two definitions of a master, of which the first holds, have different sizes or pins."""
     sizes = f"{known.width:g} × {known.height:g} µm, then {other.width:g} × {other.height:g} µm"
+    if (known.width, known.height) == (other.width, other.height):
+        single = {pin.name for pin in known.pins} ^ {pin.name for pin in other.pins}
+        if not single:
+            return []
+        sizes = f"once without pin {min(single)!r}"
     return [f"macro {known.name!r} is defined twice in the LEF files, {sizes}: the first definition is used"]
+
+
+def with_brackets(name: str, bus_bits: str) -> str:
+    """A pin's name with square brackets in place of the BUSBITCHARS of a file, unless they are square or angular."""
+    return name if bus_bits in ("[]", "<>") else name.translate(str.maketrans(bus_bits, "[]"))

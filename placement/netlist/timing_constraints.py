@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 
 class Object(NamedTuple):
-    """The subject of a constraint: a port, pin (`cell/pin`), cell or clock, by its unescaped name."""
+    """The subject of a constraint: a port, pin (`cell/pin`), cell or clock, by its unescaped name; or all registers."""
 
-    kind: Literal["port", "pin", "cell", "clock"]
+    kind: Literal["port", "pin", "cell", "clock", "registers"]
     name: str
 
 
@@ -28,6 +28,15 @@ class Clock:
 
 
 @dataclasses.dataclass(frozen=True)
+class Uncertainty:
+    """The uncertainty of checks from one clock to another, instead of the capturing clock's."""
+
+    launch: str  # launch, capture: the clocks' names
+    capture: str
+    value: float  # ps
+
+
+@dataclasses.dataclass(frozen=True)
 class PortDelay:
     """The delay outside of the chip at a port, after (an input) or before (an output) a clock's edge."""
 
@@ -39,12 +48,37 @@ class PortDelay:
 
 
 @dataclasses.dataclass(frozen=True)
+class PortTransition:
+    """The slew of the signals at an input port."""
+
+    port: str  # the port's name
+    slew: float  # ps, of the whole swing
+
+
+@dataclasses.dataclass(frozen=True)
+class Derating:
+    """Factors by which the delays of cells and wires are multiplied."""
+
+    cells: float = 1.0
+    wires: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
 class PathException:
     """Paths with an exception."""
 
     cycles: int  # clock periods that they may take; 0: they are not checked
-    begins: tuple[Object, ...]  # objects where they begin; empty: anywhere
-    ends: tuple[Object, ...]  # objects where they end; empty: anywhere
+    begins: tuple[Object, ...] = ()  # objects where they begin; empty: anywhere
+    ends: tuple[Object, ...] = ()  # objects where they end; empty: anywhere
+    delay: float | None = None  # ps that they may take instead, from the launching edge
+    ignores_latency: bool = False  # whether `delay` counts from the register, without the capturing clock's latency
+
+    @property
+    def command(self) -> str:
+        """The command that defines it."""
+        if self.delay is not None:
+            return "set_max_delay"
+        return "set_multicycle_path" if self.cycles else "set_false_path"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,3 +90,6 @@ class TimingConstraints:
     outputs: tuple[PortDelay, ...] = ()
     exceptions: tuple[PathException, ...] = ()
     notices: tuple[str, ...] = ()
+    transitions: tuple[PortTransition, ...] = ()
+    derating: Derating = Derating()
+    uncertainties: tuple[Uncertainty, ...] = ()

@@ -16,7 +16,16 @@ import numpy as np
 from placement.netlist.errors import DesignError
 from placement.netlist.files import SourceFile, read_npz, write_npz
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
+from placement.netlist.timing_constraints import (
+    Clock,
+    Derating,
+    Object,
+    PathException,
+    PortDelay,
+    PortTransition,
+    TimingConstraints,
+    Uncertainty,
+)
 from placement.netlist.timing_library import TimingLibrary
 
 TIMING_NAME = "timing.npz"
@@ -176,7 +185,11 @@ def _constraints(header: dict[str, Any]) -> TimingConstraints:
         inputs=tuple(PortDelay(**one) for one in header["inputs"]),
         outputs=tuple(PortDelay(**one) for one in header["outputs"]),
         exceptions=tuple(
-            PathException(one["cycles"], objects(one["begins"]), objects(one["ends"])) for one in header["exceptions"]
+            PathException(**(one | {side: objects(one[side]) for side in ("begins", "ends")}))
+            for one in header["exceptions"]
         ),
         notices=tuple(header["notices"]),
+        transitions=tuple(PortTransition(**one) for one in header.get("transitions", ())),
+        derating=Derating(**header.get("derating", {})),
+        uncertainties=tuple(Uncertainty(**one) for one in header.get("uncertainties", ())),
     )

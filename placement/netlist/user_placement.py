@@ -99,11 +99,14 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> tupl
     )
     from placement.netlist.formats.def_file import PlacementStatus, read_def
 
-    file = read_def(path)
+    file = read_def(path, units=design.floorplan.units)
     components = file.components
     netlist, own = _macros_apart(design)
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
-    node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
+    # Names that differ only in their escapes keep them.
+    exact = {name: node for node, name in enumerate(netlist.names)}
+    names = zip(components.written_names, components.names, strict=True)
+    node_of = np.array([exact.get(written, index.get(name, -1)) for written, name in names], dtype=np.int64)
     blocks = {design.master_names[master] for master in design.master[design.netlist.hard].tolist() if master >= 0}
     unknown, notices = unmatched_components(file, node_of, blocks, "design")
     missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that are not in the file")

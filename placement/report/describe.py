@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection, PolyCollection
 from matplotlib.colors import hsv_to_rgb
@@ -14,16 +15,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from scipy.sparse.csgraph import connected_components
 
 from placement.netlist.constraints import ALL_ORIENTATIONS
-from placement.netlist.design import Design
+from placement.netlist.design import Design, Netlist, NodeKind
 from placement.netlist.floorplan import Rectangle
+from placement.netlist.graph import graph_arrays
 from placement.netlist.importing import ImportedDesign
-from placement.netlist.statistics import Statistics, statistics
 from placement.report import drawing, style
-from placement.report.placement_metrics import facts_table, make_table
+from placement.report.placement_metrics import facts_table
 
 MOST_CELLS = 60_000  # maximum number of standard cells drawn; of more, every n-th is drawn
 _SHOWN = 10  # maximum number of notices and of macro sizes listed; the others are counted
@@ -31,40 +32,56 @@ _DEGREE_RANGES = ((2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 64), (65, 500))
 _BLOCKAGE, _REGION = "#C9CED4", style.GREEN
 
 
-def print_description(design: Design, *, console: Console | None = None) -> Statistics:
-    """Prints the statistics of a design as tables; returns them."""
-    console = console or Console()
-    figures = statistics(design)
-    for table in (_summary(design, figures), _degrees(figures), _named(figures)):
-        console.print(table)
-    return figures
+def print_description(design: Design, *, console: Console | None = None) -> None:
+    """Prints the statistics of a design as a table."""
+    (console or Console()).print(facts_table(design.name, _design_rows(design)))
 
 
-def _summary(design: Design, figures: Statistics) -> Table:
-    canvas, nodes, pins = design.canvas, figures.nodes, figures.pins_of
-    shapes = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in figures.shapes.items()]
-    components = figures.components
-    sizes = ", ".join(f"{size:,}" for size in components[:4]) + (" …" if len(components) > 4 else "")
+def _design_rows(design: Design) -> list[tuple[str, str]]:
+    netlist, canvas, hard = design.netlist, design.canvas, design.netlist.hard
+    pins = np.bincount(netlist.kind[netlist.pin_node], minlength=len(NodeKind))
+    unused = netlist.num_pins - len(np.unique(netlist.net_pins))
+    share = netlist.width * netlist.height / (canvas.width * canvas.height)
+    fixed = int(design.initial.fixed[hard].sum())
     rows = [
-        ("hard macros", f"{nodes['hard']:,} ({pins['hard']:,} pins; {figures.fixed:,} fixed)"),
-        ("shapes of hard macros", ", ".join([*shapes[:5], *(["…"] if len(shapes) > 5 else [])]) or "none"),
-        ("soft macros", f"{nodes['soft']:,} ({pins['soft']:,} pins)"),
-        ("ports", f"{nodes['port']:,}"),
-        ("standard cells", f"{nodes['cell']:,}"),
-        ("pins in no net", f"{figures.unused_pins:,}"),
-        ("nets", f"{figures.nets:,} ({figures.total_weight:,.0f} by weight)"),
+        ("hard macros", f"{len(hard):,} ({pins[NodeKind.HARD]:,} pins; {fixed:,} fixed)"),
+        ("macros by size", _sizes(netlist) or "none"),
+        ("soft macros", f"{len(netlist.soft):,} ({pins[NodeKind.SOFT]:,} pins)"),
+        ("ports", f"{len(netlist.ports):,}"),
+        ("standard cells", f"{int((netlist.kind == NodeKind.CELL).sum()):,}"),
+        ("pins in no net", f"{unused:,}"),
+        ("nets", f"{netlist.num_nets:,} ({netlist.net_weight.sum():,.0f} by weight)"),
+        ("nets by pins", _by_pins(np.diff(netlist.net_start))),
         ("canvas", f"{canvas.width:g} × {canvas.height:g} µm"),
         ("gcells", f"{canvas.columns} × {canvas.rows} of {canvas.cell_width:.4g} × {canvas.cell_height:.4g} µm"),
-        ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
+        ("utilization", f"hard {share[hard].sum():.1%}, soft {share[netlist.soft].sum():.1%}"),
         ("routing tracks", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
         ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
-        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges"),
-        ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
-        ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
+        *_graph_rows(design),
     ]
     if design.constraints.any:
         rows.append(("constraints", _constraints(design)))
-    return facts_table(design.name, rows)
+    return rows
+
+
+def _graph_rows(design: Design) -> list[tuple[str, str]]:
+    graph = graph_arrays(design)
+    count = len(graph.kind)
+    neighbours = np.bincount(graph.edges.ravel(), minlength=count)
+    means = [
+        f"{neighbours[graph.kind == kind].mean():.1f} per {kind.name.lower()} macro"
+        for kind in (NodeKind.HARD, NodeKind.SOFT)
+        if kind in graph.kind
+    ]
+    links = scipy.sparse.coo_array((graph.weight, tuple(graph.edges.T)), shape=(count, count))
+    parts, part = connected_components(links, directed=False)
+    largest = np.sort(np.bincount(part))[::-1][:4]
+    sizes = ", ".join(f"{size:,}" for size in largest) + (" …" if parts > len(largest) else "")
+    return [
+        ("graph", f"{count:,} nodes, {len(graph.edges):,} edges"),
+        ("neighbours", ", ".join(means)),
+        ("components", "1: connected" if parts == 1 else f"{parts:,}, of {sizes} nodes"),
+    ]
 
 
 def _tracks(horizontal: float, vertical: float) -> str:
@@ -87,28 +104,6 @@ def _constraints(design: Design) -> str:
     return "; ".join(text for applies, text in rules if applies)
 
 
-def _degrees(figures: Statistics) -> Table:
-    counts = {str(degree): count for degree, count in figures.net_degree.items() if degree <= 8}
-    more = sum(figures.net_degree.values()) - sum(counts.values())
-    if more:
-        counts[f"9 to {max(figures.net_degree)}"] = more
-    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in counts.items()]
-    return make_table(("pins", "nets", "share"), rows, title="Nets by pins")
-
-
-def _named(figures: Statistics) -> Table:
-    table = Table(title="Largest nets, and nodes with most wires", title_justify="left")
-    table.add_column("driver or node", overflow="fold")
-    for name in ("pins", "weight", "neighbours"):
-        table.add_column(name, justify="right")
-    for name, pins, weight in figures.largest_nets:
-        table.add_row(escape(name), f"{pins:,}", f"{weight:g}", "")
-    table.add_section()
-    for name, weight, neighbours in figures.most_connected:
-        table.add_row(escape(name), "", f"{weight:g}", f"{neighbours:,}")
-    return table
-
-
 def import_table(imported: ImportedDesign) -> Table:
     """Cells, macros by size, nets by degree, ports, utilization, clusters, nets between them, grid, capacity."""
     rows = (*_netlist_rows(imported), *_floorplan_rows(imported), *_clustered_rows(imported))
@@ -127,13 +122,10 @@ def notice_lines(imported: ImportedDesign) -> list[str]:
 def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     flat, netlist = imported.flat, imported.flat.netlist
     hard, placed, fixed = netlist.hard, flat.placement.placed, flat.placement.fixed
-    sizes = Counter(zip(netlist.width[hard].tolist(), netlist.height[hard].tolist(), strict=True)).most_common()
-    shown = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in sizes[:_SHOWN]]
-    more = [f"{len(sizes) - _SHOWN:,} more sizes"] if len(sizes) > _SHOWN else []
     rows = [
         ("standard cells", f"{len(flat.cells):,} ({int(placed[flat.cells].sum()):,} placed)"),
         ("macros", f"{len(hard):,} ({int(placed[hard].sum()):,} placed, {int(fixed[hard].sum()):,} fixed)"),
-        ("macros by size", ", ".join([*shown, *more])),
+        ("macros by size", _sizes(netlist)),
         ("ports", f"{len(netlist.ports):,}"),
         ("nets", f"{netlist.num_nets:,}, {len(netlist.net_pins):,} pins"),
         ("nets by pins", _by_pins(np.diff(netlist.net_start))),
@@ -143,6 +135,13 @@ def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
         text = f"{len(joined):,} of {min(joined):,} to {max(joined):,} macros, {sum(joined):,} macros in total"
         rows.insert(3, ("arrays", text))
     return rows
+
+
+def _sizes(netlist: Netlist) -> str:
+    hard = netlist.hard
+    sizes = Counter(zip(netlist.width[hard].tolist(), netlist.height[hard].tolist(), strict=True)).most_common()
+    shown = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in sizes[:_SHOWN]]
+    return ", ".join([*shown, *([f"{len(sizes) - _SHOWN:,} more sizes"] if len(sizes) > _SHOWN else [])])
 
 
 def _by_pins(degree: np.ndarray) -> str:

@@ -33,8 +33,8 @@ from placement.flat.timing import TimingEstimate
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.macro_gaps import SLIVER
 from placement.netlist.pdn_channel import DENSITY
-from placement.netlist.spacing_for_cells import SLIVER
 from placement.report.timing_tables import opensta_object, opensta_rows, timing_object, timing_rows
 
 # Field of `Violations` → its JSON key, and its description.

@@ -26,7 +26,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.flat.row_area import RowArea, RowCounts
 from placement.flat.timing import TimingEstimate
 from placement.netlist.design import Design, Placement
-from placement.netlist.spacing_for_cells import SLIVER
+from placement.netlist.macro_gaps import SLIVER
 from placement.report import drawing, style
 from placement.report.placement_metrics import FullMetrics, Metrics, measure
 

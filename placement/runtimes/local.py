@@ -24,11 +24,10 @@ from placement.training.metrics import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations
-from placement.utils.cores import usable_cores
 from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key
-from placement.utils.worker_threads import Supervisor
+from placement.utils.worker_threads import Supervisor, usable_cores
 
 
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:

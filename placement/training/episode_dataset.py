@@ -24,8 +24,7 @@ from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.files import read_npz, write_npz, write_whole
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
+from placement.netlist.load import load, save
 
 VERSION = 1
 DESIGN_NAME, EPISODES_NAME, ABOUT_NAME = "design", "episodes.npz", "dataset.json"

@@ -1,8 +1,6 @@
-"""The policy of an earlier run: its folder, its parameters, and a copy of it to distribute."""
+"""The policy of an earlier run: its folder and its parameters."""
 
-import contextlib
 import dataclasses
-import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,20 +11,15 @@ from flax import nnx
 from placement.config import ConfigError, PolicyConfig, TrainConfig
 from placement.netlist.load import data_folder
 from placement.policy.agent import build_policy
-from placement.training.checkpoint import CheckpointError, Checkpoints, has_checkpoint, read_parameters
+from placement.training.checkpoint import CheckpointError, has_checkpoint, read_parameters
 from placement.training.object_storage import is_address
 from placement.training.run_folder import (
-    CHECKPOINTS_NAME,
     SETTINGS_NAME,
-    VERSIONS_NAME,
     read_settings,
     working_folder,
     writer_of,
 )
 from placement.training.stored_run import fetched
-
-DONE_NAME = "commit_success.txt"
-"""Marks a folder that Orbax wrote completely. Orbax writes the folder's path into it, and does not read it."""
 
 
 class Parameters(NamedTuple):
@@ -99,27 +92,3 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
     if config.initial_policy is None or has_checkpoint(working_folder(config.run_dir)):
         return None
     return read_newest(policy_folder(config.initial_policy, key="initial_policy"), config.policy, key="initial_policy")
-
-
-def keep_policy(run: Path, folder: Path) -> int:
-    """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
-    alone.
-
-    Returns the parameters' iteration. Raises ConfigError if `run` is not a run folder or the new `folder` is not empty,
-    and CheckpointError.
-    """
-    settings = read_settings(run, key="run")
-    if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"folder={str(folder)!r}: is not empty")
-    like = {"parameters": parameter_shapes(settings.policy)}
-    with (
-        contextlib.closing(Checkpoints(run / CHECKPOINTS_NAME, read_only=True)) as old,
-        contextlib.closing(Checkpoints(folder / CHECKPOINTS_NAME)) as new,
-    ):
-        restored = old.restore(like)
-        new.save(restored.step, restored.tree, {})
-    for name in (SETTINGS_NAME, VERSIONS_NAME):
-        shutil.copyfile(run / name, folder / name)
-    for path in folder.rglob(DONE_NAME):  # The file names a path of this machine.
-        path.write_text("complete\n", encoding="utf-8")
-    return restored.step

@@ -1,13 +1,19 @@
-"""Worker threads with an error path to their parent, a stop event, deadlines and joins."""
+"""Worker threads with an error path to their parent, a stop event, deadlines and joins; and the usable cores."""
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may run on, at least 1."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class WorkerFailed(RuntimeError):

@@ -15,7 +15,7 @@ from placement.annealing import legaliser
 from placement.annealing.anneal_config import MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
 from placement.annealing.finishing import flip_macros
-from placement.annealing.legaliser import NoLegalPlacement, fits, joined_grid, legalise
+from placement.annealing.legaliser import NoLegalPlacement, fits, legalise
 from placement.annealing.search import search
 from placement.annealing.starts import grid_starts, make_starts
 from placement.engine.costs import IncrementalCost, legality, violations
@@ -200,19 +200,10 @@ def test_constraints_that_cannot_be_met_are_rejected_before_the_search(design: D
         search(constrained(design, regions=(tiny,)), config=AnnealConfig(), moves=1000)
 
 
-def test_options_of_the_search_join_those_of_the_design(design: Design) -> None:
-    canvas = design.canvas
-    blockage = (0.0, 0.0, canvas.width / 6, canvas.height / 6)
-    spacing = 0.01 * canvas.width  # more than the halos in y, less than those in x
-    legal = legalise(design, random_placement(design, 5), spacing=spacing, blockages=(blockage,), grid=0.4)
+def test_the_spacing_joins_the_constraints(design: Design) -> None:
+    spacing = 0.01 * design.canvas.width  # more than the halos in y, less than those in x
+    legal = legalise(design, random_placement(design, 5), spacing=spacing)
     assert oracle.is_legal(design, legal, spacing=spacing)
-    also = dataclasses.replace(design.constraints, blockages=np.array([[*blockage]]), grid=SnapGrid(0.4, 0.4, 0.05, 0))
-    assert oracle.is_legal(dataclasses.replace(design, constraints=also), legal, spacing=spacing)
-    with pytest.raises(
-        DesignError, match=r"grid=0\.3: must be an integer multiple of the design's pitch of 0\.2 µm in x"
-    ):
-        joined_grid(design, 0.3)
-    assert joined_grid(design, 0.0) == design.constraints.grid
 
 
 def test_a_region_of_two_rectangles() -> None:

@@ -8,7 +8,6 @@ import pytest
 from placement.annealing.displacement import Boxes
 from placement.annealing.exact_packing import Infeasible, packed_exactly
 from placement.annealing.legaliser import boxes_of
-from placement.netlist.constraints import SnapGrid
 from tests.support.dense import dense_design
 
 
@@ -46,5 +45,4 @@ def test_it_knows_what_fits(sizes: list[tuple[float, float]], obstacle: tuple[fl
 
 def test_what_was_cut_from_a_canvas_fits_into_it() -> None:
     design = dense_design(4, macros=7, utilization=0.8)
-    grid = SnapGrid()
-    assert packed_exactly(boxes_of(design, design.initial, spacing=0, blockages=(), grid=grid), seconds=30)
+    assert packed_exactly(boxes_of(design, design.initial, spacing=0), seconds=30)

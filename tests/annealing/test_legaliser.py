@@ -15,6 +15,7 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
+from tests.support.constrained_designs import constrained
 from tests.support.dense import dense_design, strewn
 from tests.support.designs import random_design, random_placement, square_canvas
 
@@ -86,20 +87,20 @@ def test_spacing_blockages_and_fixed_macros_are_kept_clear_of(design):
     design = dataclasses.replace(design, initial=placement)
     canvas = design.canvas
     x, y = placement.x[held], placement.y[held]
-    blockage = (0.0, 0.0, canvas.width / 5, canvas.height / 5)
+    design = constrained(design, blockages=np.array([[0.0, 0.0, canvas.width / 5, canvas.height / 5]]))
     if not (canvas.width / 4 < x < canvas.width * 0.8 and canvas.height / 4 < y < canvas.height * 0.8):
         x, y = canvas.width / 2, canvas.height / 2
     placement = placement.moved(np.array([held]), np.array([x]), np.array([y]))
-    legal = legalise(design, placement, spacing=1.0, blockages=(blockage,))
+    legal = legalise(design, placement, spacing=1.0)
     assert (legal.x[held], legal.y[held]) == (x, y)
-    assert fits(design, legal, spacing=1.0, blockages=(blockage,))
+    assert fits(design, legal, spacing=1.0)
     assert not fits(design, legal, spacing=60.0)
 
 
 @pytest.mark.parametrize("grid", [0.5, 2.0])
 def test_corners_come_onto_the_manufacturing_grid(design, grid):
     placement = random_placement(design, 4)
-    legal = legalise(design, placement, grid=grid)
+    legal = legalise(constrained(design, grid=SnapGrid(grid, grid)), placement)
     assert legality(design, legal) == (0, 0)
     netlist, nodes = design.netlist, design.placing_order
     turned = legal.orientation[nodes] >= 4
@@ -118,15 +119,15 @@ def test_no_space_and_wrong_arguments_are_reported(design):
 
 def test_spacing_is_rounded_up_to_each_axis_own_pitch(design):
     grid, nodes = SnapGrid(0.2, 1.5), np.array([0])
-    boxes = boxes_of(design, design.initial, spacing=1.5, blockages=(), grid=grid)
+    spaced = constrained(design, grid=grid)
+    boxes = boxes_of(spaced, design.initial, spacing=1.5)
     across, up = boxes.needed(nodes, nodes + 1)
     assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch; 1.5 is not a multiple of 0.2
-    spaced = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, grid=grid))
     assert fits(spaced, legalise(spaced, design.initial, spacing=1.5), spacing=1.5)
 
 
 def test_pairs_are_those_that_keep_clear_of_each_other(design):
-    boxes = boxes_of(design, design.initial, spacing=0.0, blockages=((0, 0, 1, 1),), grid=SnapGrid())
+    boxes = boxes_of(constrained(design, blockages=np.array([[0.0, 0, 1, 1]])), design.initial, spacing=0.0)
     boxes.concerns[3, -1] = False
     expected = [
         (one, other)

@@ -32,10 +32,12 @@ from placement.annealing.starts import (
 from placement.config import ConfigError
 from placement.engine.costs import DEFAULT_WEIGHTS, PROXY_WEIGHTS, CostWeights, compute_costs, legality
 from placement.engine.soft import place_soft_macros
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
+from tests.support.constrained_designs import constrained
 from tests.support.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig()
@@ -284,9 +286,7 @@ def test_one_electrostatic_start_is_refined_as_a_given_placement_is(names, given
         ({"starts": ("greedy",)}, "anneal.starts='greedy': must be packed, electro"),
         ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of packed"),
         ({"schedule": "linear"}, "anneal.schedule='linear': must be geometric or adaptive"),
-        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, bottom, right, top\\] in µm"),
-        ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
-        ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
+        ({"spacing": -1.0}, "anneal.spacing=-1.0: must be at least 0"),
     ],
 )
 def test_wrong_settings_are_rejected(settings, message):
@@ -296,13 +296,12 @@ def test_wrong_settings_are_rejected(settings, message):
 
 @pytest.mark.parametrize("kind", ["packed", "electrostatic", "initial"])
 def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
-    corner = (0.0, 0.0, design.canvas.width / 6, design.canvas.height / 6)
-    config = dataclasses.replace(QUICK, starts=(kind,), blockages=(corner,), spacing=1.0, grid=0.5)
-    result = search(design, config=config, moves=20_000)
+    corner = np.array([[0.0, 0.0, design.canvas.width / 6, design.canvas.height / 6]])
+    blocked = constrained(design, blockages=corner, grid=SnapGrid(0.5, 0.5))
+    result = search(blocked, config=dataclasses.replace(QUICK, starts=(kind,), spacing=1.0), moves=20_000)
     found = result.placement
     assert legality(design, found) == (0, 0)
-    assert fits(design, found, spacing=1.0, blockages=(corner,))
-    assert not fits(design, found, blockages=((0.0, 0.0, design.canvas.width, design.canvas.height),))
+    assert fits(blocked, found, spacing=1.0)
     hard = design.placing_order
     corners = np.stack([found.x - design.netlist.width / 2, found.y - design.netlist.height / 2])[:, hard] / 0.5
     assert np.abs(corners - np.round(corners)).max() < 1e-6
@@ -313,17 +312,17 @@ def test_a_policys_samples_are_legalised_before_they_are_refined(design, starts)
     sample = starts[0]
     macro = design.placing_order[0]
     x, y = sample.placement.x[macro], sample.placement.y[macro]
-    config = dataclasses.replace(QUICK, blockages=((x - 20.0, y - 20.0, x + 20.0, y + 20.0),))
-    assert not fits(design, sample.placement, blockages=config.blockages)
-    start, *rows = refinement_starts(design, [sample], config)
+    blocked = constrained(design, blockages=np.array([[x - 20.0, y - 20.0, x + 20.0, y + 20.0]]))
+    assert not fits(blocked, sample.placement)
+    start, *rows = refinement_starts(blocked, [sample], QUICK)
     assert start.name == sample.name and all(one.name.startswith(f"{sample.name}, repacked") for one in rows)
-    assert all(fits(design, one.placement, blockages=config.blockages) for one in (start, *rows))
-    everything = (0.0, 0.0, design.canvas.width, design.canvas.height)
+    assert all(fits(blocked, one.placement) for one in (start, *rows))
+    everything = constrained(design, blockages=np.array([[0.0, 0.0, design.canvas.width, design.canvas.height]]))
     with pytest.raises(DesignError, match="no sample of the policy could be made legal"):
-        refinement_starts(design, [sample], dataclasses.replace(config, blockages=(everything,)))
+        refinement_starts(everything, [sample], QUICK)
 
 
-def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design):
+def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design, monkeypatch):
     few = LEAST_MOVES * 290  # 40 hard and 250 soft macros
     for weights, seconds, moves, methods, count in (
         (DEFAULT_WEIGHTS, None, few - 1, ("electrostatic",), 1),
@@ -336,6 +335,9 @@ def test_where_the_time_is_short_a_search_for_the_chip_cost_has_one_start(design
         assert (found.starts, number) == (methods, count)
     given = AnnealConfig(starts=("packed",))
     assert affordable(design, given, DEFAULT_WEIGHTS, None, 1)[0] == given
+    monkeypatch.setattr("placement.annealing.starts.LEAST_PER_MACRO", 20)  # as if there were more macros
+    for moves, count in ((20 * 290**2 - 1, 1), (20 * 290**2, MOST_ELECTROSTATIC)):
+        assert affordable(design, AnnealConfig(), DEFAULT_WEIGHTS, None, moves)[1] == count
 
 
 def test_seconds_and_moves_are_above_0(design):

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from placement.benchmark.built_in import BUILT_IN, place
-from placement.benchmark.run_request import Request
+from placement.benchmark.built_in import BUILT_IN, Request, place
 from placement.benchmark.scoring import broken_rules, costs_of
 from placement.config import ConfigError
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import data_folder, load
+from placement.netlist.load import data_folder, load, save
 from placement.runtimes import public
 from tests.benchmark.stand_ins import heap
 

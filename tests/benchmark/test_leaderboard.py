@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placement.benchmark.benchmark_plots import quality_over_time
 from placement.benchmark.leaderboard import board, normalised, read_results, without_baseline
 from placement.benchmark.leaderboard_page import page, read_notes
-from placement.benchmark.leaderboard_plots import quality_over_time
 from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +48,15 @@ def test_scores_are_over_the_median_of_the_baseline() -> None:
 def test_designs_without_a_score_of_their_baseline_are_named() -> None:
     assert without_baseline(RESULTS, CHIP) == {"base@10": ["test03_40_global"]}
     assert without_baseline(RESULTS[:4], CHIP) == {}
+
+
+def test_a_placer_whose_runs_have_no_score_is_omitted() -> None:
+    routed = [{**one, "scores": {**one["scores"], "routed_wirelength": 5.0}} for one in RESULTS if one["scores"]]
+    unscored = [result("quick@1", "test01_20_local", cost, seed) for seed, cost in enumerate((1.0, None))]
+    failing = [result("late@1", "test01_20_local", None)]
+    found = normalised([*routed, *unscored, *failing], "routed_wirelength")
+    assert list(found) == ["base@10", "mine@10", "late@1"], "the failed run of quick@1 does not count either"
+    assert "quick@1" in normalised([*routed, *unscored], CHIP)
 
 
 def test_a_baseline_may_be_named_without_its_seconds() -> None:
@@ -93,6 +102,22 @@ def test_the_page_names_what_was_not_run_and_what_failed() -> None:
     assert "### Proxy cost" not in text, "no run has one"
     assert "mine@10 has the lowest chip cost, 20.0% below that of base@10, and the lowest median on 2 of 3" in text
     assert "\nFindings of this suite.\n" in text and "](images/benchmark_synthetic_profiles.png)" in text
+
+
+def test_a_suite_with_cells_also_compares_costs_of_clusters() -> None:
+    def run(placer: str, scores: dict[str, float]) -> dict[str, Any]:
+        more = {"suite": "public", "baseline": "supplied", "scores": scores}
+        return result(placer, "ct_ariane", 1.0) | more
+
+    supplied = run("supplied", {CHIP: 9.0, "routed_wirelength": 4.0})
+    search = run("search@60", {CHIP: 2.0, "routed_wirelength": 3.0})
+    text = page([supplied, search, run("quick@1", {CHIP: 3.0})], {})
+    routed, chip = text.split("### Chip cost\n")[0], text.split("### Chip cost\n")[1].split("###")[0]
+    assert "Baseline: supplied." in routed and "| search@60 | 1 | 1 | 0 | 2.0 | 0.750 " in routed
+    assert "quick@1" not in routed, "its cells are not placed"
+    assert "Baseline: search@60." in chip and "| quick@1 | 1 | 1 | 0 | 2.0 | 1.500 " in chip
+    assert "supplied" not in chip, "nobody placed clusters around its macros"
+    assert "| design | search@60 | quick@1 |" in text.split("### Chip cost by design")[1]
 
 
 def test_results_of_other_versions_are_not_compared() -> None:

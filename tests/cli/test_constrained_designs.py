@@ -18,8 +18,7 @@ from placement.netlist.design import Design, Orientation
 from placement.netlist.floorplan import Region
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
+from placement.netlist.load import load, save
 from tests.support.constrained_designs import constrained
 
 
@@ -127,7 +126,7 @@ def test_rules_that_fixed_macros_break_are_reported(
     save(tmp_path / "held", dataclasses.replace(design, initial=dataclasses.replace(design.initial, fixed=fixed)))
     monkeypatch.chdir(tmp_path)
     assert main(["legalise", "design=held", "out=legal"]) == 0
-    assert f"note: fixed macro {design.netlist.names[held]!r} is in" in capsys.readouterr().out
+    assert f"note: fixed macro {design.netlist.names[held]!r}: is " in capsys.readouterr().out
     kept = load("held")
     _, placement = read_placement(tmp_path / "legal" / "placement.plc", kept.netlist, located=kept.initial)
     assert placement.x[held] == kept.initial.x[held] and placement.orientation[held] == kept.initial.orientation[held]

@@ -157,15 +157,15 @@ def test_a_placement_is_evaluated_without_jax_or_matplotlib(tmp_path):
     assert result.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_placement_is_made_legal_clear_of_blockages_and_on_the_grid(tmp_path):
-    arguments = ("blockages=[[0,0,30,30]]", "grid=0.5", "json=true", "out=found")
+def test_a_placement_is_made_legal_with_a_spacing(tmp_path):
+    arguments = ("spacing=2", "json=true", "out=found")
     result = run("design=clustered40", *arguments, folder=tmp_path, command="legalise")
     values = last_json(result)
     assert (values["overlaps"], values["outside"]) == (0, 0)
     assert "macros were moved, by" in result.stdout
     design = load("clustered40")
     _, placement = read_placement(tmp_path / "found" / "placement.plc", design.netlist)
-    assert fits(design, placement, blockages=((0.0, 0.0, 30.0, 30.0),))
+    assert fits(design, placement, spacing=2.0)
 
 
 def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
@@ -196,7 +196,7 @@ def test_flips_of_a_placement_file_are_written_next_to_it(tmp_path):
     ("command", "words", "message"),
     [
         ("sample", "samples=2", "checkpoint: is required: a run folder, or base"),
-        ("legalise", "blockages=[[0,0,5]]", "blockages=[0.0, 0.0, 5.0]: must be [left, bottom,"),
+        ("legalise", "spacing=-1", "spacing=-1.0: must be at least 0"),
         ("search", "method=fly", "method='fly': must be refine, anneal or mixed_size"),
         ("search", "time=0", "time=0.0: must be above 0 seconds"),
         ("search", "moves=0", "moves=0: must be at least 1"),

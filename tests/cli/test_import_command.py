@@ -97,12 +97,10 @@ def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, c
 
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
     words = ("--halo", 2, "--halo", "core/u1/*=4,3,2,1", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
-    words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25", "--tracks", 12, 13, 9, 8)
+    words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25")
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--clusters", 4, *words) == 0
     design = load(tmp_path / "d")
-    constraints, names, canvas = design.constraints, design.netlist.names, design.canvas
-    assert (canvas.routes_horizontal, canvas.routes_vertical) == (12, 13)
-    assert (canvas.macro_routes_horizontal, canvas.macro_routes_vertical) == (9, 8)
+    constraints, names = design.constraints, design.netlist.names
     halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
     assert halos["core/u1/mem[1]"] == (4, 3, 2, 1) and halos["core/u0/mem[0]"] == (2, 2, 2, 2)
     # The core starts ten rows of 2.72 µm inside the die.
@@ -152,9 +150,6 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--array", "block:ram*:0"], "array=block:ram*:0: COLUMNS must be at least 1"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:x"], "array block: gap=x: must be one number, or two"),
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
-        (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
-        (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
-        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "unknown setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),

@@ -112,10 +112,7 @@ def test_lists_and_values(tmp_path):
     assert settings(["--placements", "a.plc", "b.plc", "--placements", "c.plc"], BenchmarkConfig)["placements"] == [
         *("a.plc", "b.plc", "c.plc")
     ]
-    assert settings(["blockages=[[0,0,5,5]]", "grid=1e-1"], LegaliseConfig) == {
-        "blockages": [[0, 0, 5, 5]],
-        "grid": 0.1,
-    }
+    assert settings(["spacing=1e-1"], LegaliseConfig) == {"spacing": 0.1}
     assert settings(["plots=null", "out=a=b"], EvaluateConfig) == {"plots": None, "out": "a=b"}
     path = tmp_path / "é,(1).plc"
     path.touch()
@@ -147,8 +144,8 @@ def test_arguments_of_train_as_hydra_takes_them():
         (["trian"], "unknown command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
         (
-            ["legalise", "design=toy6", "blockages=[[0,0,5]]"],
-            "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, bottom",
+            ["legalise", "design=toy6", "spacing=-1"],
+            "legalise: spacing=-1.0: must be at least 0",
         ),
         (["legalise", "design=toy6", "samples=3"], "unknown setting 'samples'. (--help"),
         (["evaluate", "design=toy6", "placment=x"], "unknown setting 'placment'. Did you mean 'placement'?"),
@@ -159,7 +156,7 @@ def test_arguments_of_train_as_hydra_takes_them():
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
         (["search", "design=toy6", "anneal.starts=[greedy]"], "anneal.starts='greedy': must be packed, electro"),
         (["search", "design=toy6", "method=fly"], "search: method='fly': must be refine, anneal or mixed_size"),
-        (["generate", "planted"], "generate planted: out: is required"),
+        (["generate", "flat"], "generate flat: out: is required"),
         (["describe", "toy6", "other"], "'other' is not a setting; give key=value or --key value"),
         (["import", "--def"], "--def: needs a value"),
     ],

@@ -19,9 +19,8 @@ from placement.netlist.files import check_output_file, check_output_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTERED = ("generate", "clustered", "--hard", "4", "--soft", "20", "--ports", "6")
-PLANTED = ("generate", "planted", "--block-columns", "2", "--block-rows", "2")
 FLAT = ("generate", "flat", "--cells", "200", "--macros", "3", "--ports", "8", "--macro-pins", "10")
-MAKERS = (CLUSTERED, PLANTED, FLAT)
+MAKERS = (CLUSTERED, FLAT)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -35,7 +34,7 @@ def not_called(*arguments: object, **settings: object) -> None:
 @pytest.mark.parametrize("words", MAKERS, ids=" ".join)
 def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, monkeypatch, capsys):
     """Files of an older design would be read as part of the new one."""
-    for name in ("clustered", "planted", "flat_on_floorplan"):
+    for name in ("clustered", "flat_on_floorplan"):
         monkeypatch.setattr(netlists, name, not_called)
     out = tmp_path / "chip"
     shutil.copytree(ROOT / "netlists/planted20", out)
@@ -60,18 +59,7 @@ def test_an_empty_folder_takes_a_design(tmp_path):
     assert len(load(tmp_path / "chip").netlist.hard) == 4
 
 
-def test_built_in_designs_are_regenerated_only_with_force(tmp_path, capsys):
-    assert main(["generate", "shipped", f"out={tmp_path / 'all'}"]) == 0
-    made = contents(tmp_path / "all")
-    shutil.rmtree(tmp_path / "all" / "toy6")
-    assert main(["generate", "shipped", f"out={tmp_path / 'all'}"]) == 2
-    assert f"out={tmp_path / 'all' / 'planted20'}: the folder exists" in capsys.readouterr().err
-    assert not (tmp_path / "all" / "toy6").exists()
-    assert main(["generate", "shipped", f"out={tmp_path / 'all'}", "force=true"]) == 0
-    assert contents(tmp_path / "all") == made
-
-
-@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank", 1)])
+@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("macro_pins", 60)])
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
     """Not even with the default values."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2

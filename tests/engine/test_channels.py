@@ -17,8 +17,8 @@ from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.constraints_file import constraints_of, constraints_text
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.faults import NARROW, find_faults
 from placement.netlist.feasibility import check_constraints
-from placement.report.view.faults import NARROW, find_faults
 from tests.support.designs import Net, Node, build, square_canvas
 from tests.support.legality_oracle import narrow_gaps
 
@@ -116,8 +116,7 @@ def test_fixed_macros_that_break_the_rule_are_reported() -> None:
         free = two(gap, 0.0)
         fixed = dataclasses.replace(free.initial, fixed=np.array([True, True, True]))
         notices = check_constraints(dataclasses.replace(free, initial=fixed))
-        notice_text = "the gap between the fixed macros 'a' and 'b' is narrower than a channel"
-        assert (notice_text in notices) == broken
+        assert bool(notices) == broken == (NARROW in " ".join(notices))
 
 
 def test_no_rule_is_the_default() -> None:

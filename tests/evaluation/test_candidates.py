@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from placement.annealing.search import search_identity
-from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Task
+from placement.benchmark.built_in import Request, place
 from placement.benchmark.scoring import broken_rules, costs_of
 from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
 from placement.evaluation import searching
 from placement.evaluation.searching import Candidate, candidates_table, find_best, ranked
-from placement.evaluation.settings import AnnealSettings, SearchConfig
+from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
 
 WORDS = ["cost=chip", "method=anneal", "moves=20000", "candidates=2", "json=true"]
@@ -96,7 +96,7 @@ def test_a_mixed_size_start_is_kept_if_its_refinement_is_worse(
 
 def test_mixed_size_is_a_placer(made: Path) -> None:
     design = load(str(made))
-    found = ANYTIME_PLACERS["mixed_size"](Task(design, AnnealSettings(design=str(made), time=0.5), 0))
+    found = place(Request(design=str(made), placer="mixed_size", seed=0, seconds=5.0), made)
     assert broken_rules(design, found.placement) == {}
     assert found.curve[-1][1] == pytest.approx(costs_of(design, found.placement)["chip_cost"])
 

@@ -22,9 +22,9 @@ from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.generators.planted import planted
 from placement.netlist.load import load
 from placement.training.episode_dataset import EpisodeDataset, read_episodes
+from tests.support.planted import planted
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ENV = EnvConfig(soft_placer="none")

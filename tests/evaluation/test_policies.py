@@ -13,13 +13,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from placement.benchmark.anytime_placers import ANYTIME_PLACERS, Task
 from placement.config import ConfigError, CostConfig, PolicyConfig, TrainConfig, build
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.evaluation import policies
 from placement.evaluation.policies import evaluate_policy
 from placement.evaluation.searching import evaluate_search
-from placement.evaluation.settings import AnnealSettings, SampleConfig, SearchConfig, TrainedCost
+from placement.evaluation.settings import SampleConfig, SearchConfig, TrainedCost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -174,13 +173,6 @@ def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
     assert metrics.costs.total < drawn.costs.total
     assert metrics.legality == (0, 0)
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["start"].startswith("sample")
-
-
-def test_the_policy_is_a_placer_and_so_is_its_refinement(run_folder):
-    config = AnnealSettings(design="toy6", checkpoint=str(run_folder), samples=SAMPLES, time=0.2)
-    task = Task(load("toy6"), config, 0)
-    drawn, refined = (ANYTIME_PLACERS[name](task) for name in ("policy", "policy+refine"))
-    assert refined.curve[-1][1] < drawn.curve[-1][1]
 
 
 def test_every_way_has_a_line_and_a_placement_and_the_cheapest_is_kept(run_folder, tmp_path):

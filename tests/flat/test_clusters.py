@@ -13,6 +13,7 @@ from placement.flat.clusters import place_design, spacing_for_channels, spread_c
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
+from tests.support.constrained_designs import constrained
 from tests.support.designs import Net, Node, build, square_canvas
 
 
@@ -95,7 +96,8 @@ def test_macros_keep_two_channels_apart_as_far_as_the_cells_have_space() -> None
     def spacing(side: float, *, least: float = 0.0, blockages: Sequence[Sequence[float]] = ()) -> float:
         canvas = dataclasses.replace(square_canvas(4, 4), width=side, height=side)
         nets = [Net([("macro0", 0, 0), ("cluster", 0, 0)])]
-        return spacing_for_channels(build("nine", canvas, [*macros, cluster], nets), spacing=least, blockages=blockages)
+        design = build("nine", canvas, [*macros, cluster], nets)
+        return spacing_for_channels(constrained(design, blockages=np.reshape(blockages, (-1, 4))), spacing=least)
 
     # With a spacing of s, side² − 9 · (30 + s)² must be at least 1,333; from 20 µm in steps of 2.5 µm.
     assert spacing(156.0) == 20.0  # 24,336 − 22,500

@@ -11,7 +11,7 @@ from placement.flat.opensta import OpenSta
 from placement.netlist.errors import DesignError
 from placement.netlist.timing_netlist import read_timing, write_timing
 from tests.flat.test_timing import EXPECTED, chip
-from tests.support.small_timing import SDC
+from tests.support.small_timing import DEF, SDC, VERILOG
 
 ENDS = """\
 Endpoint                                         Slack
@@ -44,9 +44,23 @@ def test_the_worst_slack_of_each_endpoint_counts(tmp_path: Path) -> None:
     assert (tmp_path / "kept/2.sdc").read_text() == SDC
 
 
+def test_names_as_yosys_writes_them_are_escaped(tmp_path: Path) -> None:
+    verilog = VERILOG.replace("INV one (", r"INV \core.r[3]$_DFF_P_ (")
+    timing, flat = chip(tmp_path, verilog=verilog, def_text=DEF.replace("- one INV", r"- core.r\[3\]$_DFF_P_ INV"))
+    (tmp_path / "report").write_text(ENDS)
+    judge = OpenSta(stand_in(tmp_path, f"cp {tmp_path}/report ends.txt"), timing, flat)
+    judge.evaluate(flat.placement, folder=tmp_path / "kept")
+    assert r"first/Q core\.r\[3\]\$_DFF_P_/A" in (tmp_path / "kept/wires.sdf").read_text()
+    assert r"[get_pins {core.r\[3\]$_DFF_P_/Y}]" in (tmp_path / "kept/loads.tcl").read_text()
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [
+        (
+            "echo x > ends.txt; echo Error: wires.sdf, line 3 syntax error.",
+            r"did not read all wire delays: wires.sdf, line",
+        ),
         ("echo loading; echo Error: no such net; exit 1", r"ended with status 1: no such net"),
         ("exit 0", r"ended with status 0: it wrote nothing"),
         ("echo nothing > ends.txt", r"found no constrained endpoint"),

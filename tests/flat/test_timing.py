@@ -164,6 +164,89 @@ def test_exceptions(tmp_path: Path, exception: str, changes: dict[str, float | N
     assert ends(timing, flat, timed(timing, flat)) == pytest.approx(expected, abs=1e-3)
 
 
+# The clock arrives at 10 ps; slacks are those of OpenSTA 2.0.17.
+LATENCY = "create_clock -name c -period 200 [get_ports clk]\nset_clock_latency 10 c\nset_clock_uncertainty 5 c\n"
+DELAYS = LATENCY + "set_input_delay 40 -clock c [get_ports in]\nset_output_delay 30 -clock c [get_ports out]\n"
+FALL = DELAYS.replace("-clock c [get_ports in]", "-clock_fall -clock c [get_ports in]")
+
+
+@pytest.mark.parametrize(
+    ("sdc", "expected"),
+    [
+        (f"{LATENCY}set_max_delay 80 -from [get_ports in]", {"first/D": 69.95, "out": None}),
+        (f"{LATENCY}set_max_delay 80 -to [get_ports out]", {"first/D": None, "out": 48.1}),
+        (f"{LATENCY}set_max_delay -ignore_clock_latency 80 -from [all_inputs -no_clocks]", {"first/D": 64.95}),
+        (f"{LATENCY}set_max_delay -ignore_clock_latency 80 -to [all_outputs]", {"out": 58.1}),
+        (f"{DELAYS}set_max_delay 80 -from c -to c", {"first/D": 19.95, "out": 18.1, "third/D": -42.0}),
+        (f"{DELAYS}set_max_delay -ignore_clock_latency 80 -from c -to c", {"first/D": 14.95, "third/D": -37.0}),
+        (f"{DELAYS}set_clock_uncertainty 12 -from c -to [get_clocks c]", {"first/D": 132.95, "third/D": 71.0}),
+        (f"{FALL}set_max_delay 80 -from [get_ports in]", {"first/D": 19.95, "third/D": 78.0}),
+        (f"{LATENCY}set_max_delay 50 -from [all_registers] -to [all_registers]", {"third/D": -72.0, "first/D": None}),
+        # A false path precedes a maximum delay, and this a multicycle path; then the more specific and the tighter one.
+        (f"{DELAYS}set_false_path -from c -to [all_outputs]\nset_max_delay 80 -to out", {"out": None, "third/D": 78.0}),
+        (f"{DELAYS}set_max_delay 80 -from c -to c\nset_multicycle_path 3 -to second/D", {"second/D": 6.925}),
+        (
+            f"{DELAYS}set_max_delay 80 -from c -to c\nset_max_delay 100 -to [get_cells third]\n"
+            "set_max_delay 90 -to [get_pins third/D]",
+            {"third/D": -32.0},
+        ),
+        (
+            f"{DELAYS}set_multicycle_path 3 -to [get_cells second]\nset_multicycle_path 2 -to [get_clocks c]\n"
+            "set_multicycle_path 4 -from [get_pins first/CK] -to c\nset_multicycle_path 5 -to [get_cells third]\n"
+            "set_multicycle_path 6 -to [get_pins third/D]",
+            {"out": 343.1, "ram/D[0]": 726.975, "second/D": 726.925, "third/D": 878.0},
+        ),
+    ],
+)
+def test_maximum_delays_and_priorities(tmp_path: Path, sdc: str, expected: dict[str, float | None]) -> None:
+    timing, flat = chip(tmp_path, sdc=sdc)
+    found = ends(timing, flat, timed(timing, flat))
+    assert {name: found.get(name) for name in expected} == {
+        name: slack if slack is None else pytest.approx(slack, abs=2e-3) for name, slack in expected.items()
+    }
+
+
+def test_derated_delays(tmp_path: Path) -> None:
+    timing, flat = chip(tmp_path, sdc=f"{SDC}set_timing_derate -late 1.1\n")
+    found = ends(timing, flat, timed(timing, flat))
+    assert found["third/D"] == pytest.approx(REQUIRED - 1.1 * (100 + 0.1 * 20), abs=1e-3)
+    assert found["second/D"] == pytest.approx(REQUIRED - 1.1 * (C + 0.1 * 20), abs=1e-3)
+
+
+def test_slews_of_clocks_and_ports_are_in_the_thresholds_of_the_library(tmp_path: Path) -> None:
+    """A delay of 0.1 ps per ps from 20% to 80%: OpenSTA looks the SDC file's value up as it is."""
+    liberty = LIBERTY.replace("lower_threshold_pct_rise : 0", "lower_threshold_pct_rise : 20")
+    liberty = liberty.replace("upper_threshold_pct_rise : 100", "upper_threshold_pct_rise : 80")
+    verilog = VERILOG.replace("INV one (.A(a)", "INV one (.A(in)")
+    before, after = (
+        ends(timing, flat, timed(timing, flat))["second/D"]
+        for timing, flat in (
+            chip(tmp_path, verilog=verilog, liberty=liberty, sdc=f"{SDC}set_input_transition {slew} [get_ports in]\n")
+            for slew in (0, 30)
+        )
+    )
+    assert before - after == pytest.approx(0.1 * 30, abs=1e-3)
+
+
+def test_a_port_in_both_directions_is_driven_by_a_cell(tmp_path: Path) -> None:
+    timing, flat = chip(
+        tmp_path,
+        verilog=VERILOG.replace("output out", "inout out"),
+        def_text=DEF.replace("DIRECTION OUTPUT", "DIRECTION INOUT"),
+    )
+    found = timed(timing, flat)
+    assert ends(timing, flat, found)["out"] == pytest.approx(EXPECTED["out"], abs=1e-3) and not found.notices
+
+
+def test_a_reset_is_checked_against_its_recovery(tmp_path: Path) -> None:
+    limit = check("CK").replace("setup_rising", "recovery_rising")
+    liberty = LIBERTY.replace("pin (D)", f"pin (RN) {{ direction : input; capacitance : 1; {limit} }} pin (D)", 1)
+    lef = LEF.replace("PIN D DIR", "PIN RN DIRECTION INPUT ; PORT LAYER M1 ; RECT 0 1 1 1.1 ; END END RN\nPIN D DIR", 1)
+    timing, flat = chip(tmp_path, liberty=liberty, lef=lef, verilog=VERILOG.replace(".D(data[0])", ".RN(data[0])"))
+    found = ends(timing, flat, timed(timing, flat))
+    assert found["third/RN"] == pytest.approx(EXPECTED["third/D"], abs=0.1)
+
+
 def test_two_clocks_are_aligned(tmp_path: Path) -> None:
     """From edges every 200 ps to edges every 300 ps: at least 100 ps apart."""
     sdc = SDC + "create_clock -name other -period 300\nset_output_delay 30 -clock other [get_ports out]\n"

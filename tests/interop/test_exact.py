@@ -43,7 +43,7 @@ def test_what_is_possible_is_found(seed: int, percent: int) -> None:
     try:
         assert fits(design, legalise(design, start))
     except NoLegalPlacement:
-        given_up = boxes_of(design, start, spacing=0.0, blockages=(), grid=design.constraints.grid)
+        given_up = boxes_of(design, start, spacing=0.0)
         assert exists(given_up, seconds=2) is not True
 
 

@@ -49,7 +49,7 @@ class Imported:
 def imported(chip: Chip, folder: Path, *, free_macros: bool = False) -> Imported:
     lef, text = chip.write(folder)
     out = folder / "design"
-    design = import_design(lef=[lef], def_file=text, out=out, free_macros=free_macros)
+    design = import_design(lef=[lef], def_=text, out=out, free_macros=free_macros)
     return Imported(design, read_flat(out), json.loads((out / SOURCE_NAME).read_text())["notices"], out)
 
 
@@ -103,13 +103,13 @@ def test_a_count_that_is_off_is_a_notice_where_the_end_is_there(tmp_path: Path, 
     text = re.sub(rf"^{name} \d+ ;", f"{name} {count} ;", chip.text, flags=re.MULTILINE)
     lef, path = chip.write(tmp_path)
     path.write_text(text)
-    import_design(lef=[lef], def_file=path, out=tmp_path / "d")
+    import_design(lef=[lef], def_=path, out=tmp_path / "d")
     assert read_flat(tmp_path / "d").netlist.num_nets == 4
     notices = json.loads((tmp_path / "d" / SOURCE_NAME).read_text())["notices"]
     assert any(f"{name} with" in notice and f"declared {count}" in notice for notice in notices)
     path.write_text(text[: text.index(f"END {name}")])
     with pytest.raises(DesignError, match="appears to be truncated"):
-        import_design(lef=[lef], def_file=path)
+        import_design(lef=[lef], def_=path)
 
 
 def test_a_filler_of_class_block_is_a_cell(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_lef_files_that_were_joined_are_read_whole(tmp_path: Path) -> None:
     chip = Chip()
     lef, text = chip.write(tmp_path)
     lef.write_text(chip.lef.replace("MACRO RAM", "END LIBRARY\nVERSION 5.8 ;\nMACRO RAM"))
-    assert len(import_design(lef=[lef], def_file=text).netlist.hard) == 2
+    assert len(import_design(lef=[lef], def_=text).netlist.hard) == 2
 
 
 def test_a_pin_of_two_blocks_is_one_pin(tmp_path: Path) -> None:
@@ -268,6 +268,33 @@ def test_search_without_nets_ends_in_a_legal_placement(tmp_path: Path, threads: 
     assert found.has_note("no net has two pins") and not found.has_note("nan")
     result = search(found.design, seconds=1, threads=threads)
     assert result.finished and tuple(legality(found.design, result.placement)) == (0, 0)
+
+
+def test_a_die_with_a_slanted_corner_is_cut_inside(tmp_path: Path) -> None:
+    corners = "( 0 0 ) ( 0 100000 ) ( 90000 100000 ) ( 100000 80000 ) ( 100000 0 )"
+    clockwise = imported(Chip(die=corners), tmp_path / "one")
+    other = imported(Chip(die=" ".join(f"{corner})" for corner in corners.split(")")[-2::-1])), tmp_path / "two")
+    for found in (clockwise, other):
+        assert found.design.constraints.blockages.tolist() == [[90, 80, 100, 100]]
+        assert found.has_note("slanted edges of DIEAREA are replaced by corners inside the die")
+
+
+def test_a_fixed_macro_over_the_whole_core_is_not_an_obstacle(tmp_path: Path) -> None:
+    ring = master("RING", 110, 110, "CLASS RING ;")
+    macros = Chip().macros | {"ring": "RING + FIXED ( -5000 -5000 ) N"}
+    found = imported(Chip(masters=RAM + ring, macros=macros, nets=Chip().chain()), tmp_path)
+    assert found.counts == (2, 2, 4, 8)
+    assert found.has_note("^1 fixed macros that cover the whole core, the first being 'ring', are not obstacles$")
+    placed(found.design)
+
+
+def test_names_that_differ_in_their_escapes_are_exported_and_read(tmp_path: Path) -> None:
+    found = imported(Chip(macros={r"a\/b": "RAM", "a/b": "RAM"}), tmp_path)
+    result = placed(found.design)
+    (tmp_path / "out.def").write_bytes(export_placement(found.design, result, found.folder, form="def").data)
+    again = read_clustered_def(tmp_path / "out.def", found.folder, found.design).placement
+    hard = found.design.netlist.hard
+    np.testing.assert_allclose([again.x[hard], again.y[hard]], [result.x[hard], result.y[hard]])
 
 
 def test_signals_in_specialnets_are_nets(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ def with_options(entry: str, options: str) -> tuple[str, str]:
     return chip(lambda text: re.sub(rf"(- {re.escape(entry)}[^;]*);", rf"\1 {options} ;", text))
 
 
+def moved_to_the_end(text: str, name: str) -> str:
+    """Returns a DEF file with a section after all others."""
+    begin, end = text.index(f"\n{name} ") + 1, text.index(f"END {name}\n") + len(f"END {name}\n")
+    return text[:begin] + text[end:].replace("END DESIGN", text[begin:end] + "END DESIGN")
+
+
 def small_letters(text: str) -> str:
     """Converts all words but names to lower case."""
     names = ("RAM", "BUF", "M1", "M2", "M3", "D", "Q", "VDD", "n0", "n1", "n2", "n3")
@@ -97,6 +103,11 @@ SAME = {
     "LEF without an end": lef(lambda text: text.replace("END LIBRARY\n", "")),
     "LEF in small letters": lef(small_letters),
     "LEF comments": lef(lambda text: text.replace(" ;", " ; # a ; \" END\n").replace("MACRO", "#MACRO X\nMACRO")),
+    "LEF strings": lef(lambda text: text.replace("SIZE 20", 'PROPERTY note "a \\" ; END RAM" ; SIZE 20')),
+    "other brackets": (
+        f'BUSBITCHARS "()" ;\n{CHIP.lef}'.replace(" D ", " D(0) ").replace("END D\n", "END D(0)\n"),
+        CHIP.text.replace("UNITS", 'BUSBITCHARS "{}" ;\nUNITS').replace(" D )", " D{0} )"),
+    ),
     "LEF header": lef(
         lambda text: 'NAMESCASESENSITIVE ON ;\nBUSBITCHARS "<>" ;\nDIVIDERCHAR "|" ;\nUNITS DATABASE MICRONS 2000 ; '
         f"TIME NANOSECONDS 1 ; END UNITS\nUSEMINSPACING OBS OFF ;\n{text}"
@@ -107,6 +118,11 @@ SAME = {
     "DEF 5.3": chip(lambda text: text.replace("VERSION 5.8", "NAMESCASESENSITIVE OFF ;\nVERSION 5.3")),
     "DEF header": before(
         "UNITS", 'DIVIDERCHAR "/" ;\nBUSBITCHARS "[]" ;\nTECHNOLOGY t ;\nARRAY a ;\nHISTORY it\'s "so" ;\n'
+    ),
+    "free text": before("UNITS", "HISTORY of 5\" wafers ;\nHISTORY Joe's \"tool ; 1\" ;\n"),
+    "pins after nets": chip(lambda text: moved_to_the_end(text, "PINS")),
+    "special nets after nets": before(
+        "END DESIGN", section("SPECIALNETS", ["n1 + USE SIGNAL + ROUTED M1 200 ( 0 0 ) ( * 99 )"])
     ),
     "properties": before(
         "UNITS", 'PROPERTYDEFINITIONS\n  DESIGN END STRING "END DESIGN" ;\nEND PROPERTYDEFINITIONS\n'
@@ -195,6 +211,37 @@ PASSED = {
         before("END DESIGN", section("REGIONS", ["r ( 0 0 ) ( 9 9 )"]) + section("GROUPS", ["g m7 x* m0 + REGION r"])),
         r"chip\.def:\d+: 2 names in groups that match no component: m7 in g, x\* in g",
     ),
+    "no sites": (before("COMPONENTS", "ROW z unit 0 0 N DO 0 BY 1 STEP 200 0 ;\n"), "1 rows without a site .*: z"),
+    "no units": (
+        (f"UNITS DATABASE MICRONS 1000 ; END UNITS\n{CHIP.lef}", re.sub("UNITS.*\n", "", CHIP.text)),
+        "the file has no UNITS: 1000 per µm are assumed",
+    ),
+    "no die": (chip(lambda text: re.sub("DIEAREA.*\n", "", text)), "no DIEAREA: the die is the box around the rows"),
+    "unknown options": (
+        with_options("m0", "+ SOURCE DIST + FIRM ( 1000 2000 ) N +FIXED"),
+        r"chip\.def:\d+: 2 options .* are unknown are ignored: FIRM of m0, \+FIXED of m0",
+    ),
+    "slanted blockage": (
+        before("NETS", section("BLOCKAGES", ["PLACEMENT POLYGON ( 0 0 ) ( 0 9 ) ( 9 9 )"])),
+        "1 blockages with slanted edges are replaced by their bounding boxes: PLACEMENT",
+    ),
+    "LEF site of no size": (
+        lef(lambda text: text.replace("SITE unit", "SITE z CLASS PAD ; END z\nSITE unit", 1)),
+        "site 'z', which has no size above 0, is ignored",
+    ),
+    "LEF site twice": (
+        lef(lambda text: text.replace("MACRO BUF", "SITE unit SIZE 0.4 BY 4 ; END unit\nMACRO BUF")),
+        "site 'unit' is defined twice: the first definition is used",
+    ),
+    "LEF macro twice": (
+        lef(lambda text: text.replace("END LIBRARY", RAM.replace("PIN D", "PIN E").replace("END D", "END E"))),
+        "macro 'RAM' is defined twice in the LEF files, once without pin 'D': the first definition is used",
+    ),
+    "LEF pin beyond its macro": (
+        lef(lambda text: text.replace("RECT 0 12 0.1", "RECT -0.1 12 0.2").replace("RECT 19.9 18 20", "RECT 19 18 31")),
+        "1 pins of macros extend beyond the SIZE in LEF \\(first: 'Q' of RAM\\)",
+    ),
+    "text behind LEF": (lef(lambda text: text + "written by hand\x1a"), "words after END LIBRARY are ignored: WRITTEN"),
     "no tracks": (
         before("COMPONENTS", "TRACKS X 5 DO 0 STEP 200 LAYER M1 ;\n"),
         "1 TRACKS whose count or step is not above 0",
@@ -248,8 +295,16 @@ def test_a_region_may_be_given_by_points(tmp_path: Path) -> None:
     text = text.replace("- m1 RAM", "- m1 RAM + REGION ( 40000 0 ) ( 100000 100000 )")
     (tmp_path / "chip.lef").write_text(CHIP.lef)
     (tmp_path / "chip.def").write_text(text)
-    design = import_design(lef=[tmp_path / "chip.lef"], def_file=tmp_path / "chip.def")
+    design = import_design(lef=[tmp_path / "chip.lef"], def_=tmp_path / "chip.def")
     regions = {
         design.netlist.names[int(region.nodes[0])]: region.rectangles.tolist() for region in design.constraints.regions
     }
     assert regions == {"m0": [[0, 0, 50, 100]], "m1": [[40, 0, 100, 100]]}
+
+
+def test_one_lef_file_is_given_as_a_path_or_in_a_list(tmp_path: Path) -> None:
+    (tmp_path / "chip.lef").write_text(CHIP.lef)
+    (tmp_path / "chip.def").write_text(CHIP.text)
+    path = str(tmp_path / "chip.lef")
+    one, listed = (import_design(lef=lef, def_=tmp_path / "chip.def") for lef in (path, [path]))
+    assert one.netlist.names == listed.netlist.names

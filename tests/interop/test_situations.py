@@ -237,7 +237,7 @@ def check(situation: Situation, tmp_path: Path) -> None:
     """Imports a situation's chip and searches for a placement of it."""
     lef, text = situation.chip().write(tmp_path)
     settings = ImportSettings(clustering=ClusteringSettings(clusters=8))
-    arguments = {"lef": [lef], "def_file": text, "free_macros": situation.free_macros, "settings": settings}
+    arguments = {"lef": [lef], "def_": text, "free_macros": situation.free_macros, "settings": settings}
     if situation.rejected is not None:
         with pytest.raises(DesignError, match=situation.rejected):
             import_design(**arguments)

@@ -108,7 +108,7 @@ def test_a_netlist_by_hand(tmp_path: Path) -> None:
 def test_the_whole_way(tmp_path: Path) -> None:
     files = write(tmp_path)
     out = tmp_path / "design"
-    design = import_design(lef=[files["lef"]], def_file=files["def"], verilog=[files["verilog"]], out=out)
+    design = import_design(lef=[files["lef"]], def_=files["def"], verilog=[files["verilog"]], out=out)
     placement = search(design, moves=2_000, round_moves=1_000).placement
     assert tuple(legality(design, placement)) == (0, 0)
     text = export_placement(design, placement, out, form="def").data.decode()
@@ -132,7 +132,7 @@ def test_a_netlist_belongs_to_one_chip(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="verilog needs a floorplan"):
         import_design(verilog=[files["verilog"]])
     with pytest.raises(DesignError, match="verilog and protobuf are two netlists"):
-        import_design(verilog=[files["verilog"]], protobuf="x", def_file=files["def"])
+        import_design(verilog=[files["verilog"]], protobuf="x", def_=files["def"])
 
 
 def test_positions_and_dotted_widths(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@
 #include "toy_design.hpp"
 
 using placement::Annealer;
-using placement::Blockage;
 using placement::CostEvaluator;
 using placement::LegalPositions;
 using placement::MoveOptions;
@@ -29,7 +28,7 @@ struct Places {
 TEST(legal_positions_are_free) {
   const auto design = toy_design();
   const Places places;
-  LegalPositions legal(*design, 0.0, {Blockage{70, 50, 80, 60}});
+  LegalPositions legal(*design, 0.0);
   legal.place(places.x.data(), places.y.data(), places.orientation.data());
   CHECK(legal.all_fit());
   NodeMove move{3, 25, 5, 0};  // 10 × 10 beside the 20 × 20: they touch
@@ -37,8 +36,6 @@ TEST(legal_positions_are_free) {
   move.x = 24.9;
   CHECK(!legal.fits(&move, 1));
   move = {3, 4.9, 40, 0};  // over the edge
-  CHECK(!legal.fits(&move, 1));
-  move = {3, 74, 54, 0};  // in the blockage
   CHECK(!legal.fits(&move, 1));
   CHECK(legal.clearance({1, 10, 10, 0}, true, true) == 10.0);  // up to the second one, from 20 to 30
   CHECK(legal.clearance({1, 10, 10, 0}, true, false) == 0.0);
@@ -51,7 +48,7 @@ TEST(legal_positions_are_free) {
 TEST(legal_positions_keep_the_spacing) {
   const auto design = toy_design();
   const Places places;
-  LegalPositions legal(*design, 2.0, {});
+  LegalPositions legal(*design, 2.0);
   legal.place(places.x.data(), places.y.data(), places.orientation.data());
   NodeMove move{3, 10, 26.9, 0};  // above the first one
   CHECK(!legal.fits(&move, 1));

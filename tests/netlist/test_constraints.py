@@ -16,8 +16,7 @@ from placement.netlist.constraints_file import CONSTRAINTS_NAME, matching, read_
 from placement.netlist.design import TURN, Design, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
+from placement.netlist.load import load, save
 from placement.training.run_folder import fingerprint
 from tests.support.designs import four_macros
 

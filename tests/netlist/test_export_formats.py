@@ -130,7 +130,7 @@ def test_halos_of_the_import_reach_the_exported_file(tmp_path: Path) -> None:
     chip = Chip(macros={"m0": "RAM + HALO 100 200 300 400", "m1": "RAM + HALO 5 6 7 8"})
     lef, text = chip.write(tmp_path)
     settings = ImportSettings(constraints=ConstraintSettings(halos={"m1": (1.0, 0.5, 0.25, 2.0)}))
-    design = import_design(lef=[lef], def_file=text, out=tmp_path / "out", settings=settings)
+    design = import_design(lef=[lef], def_=text, out=tmp_path / "out", settings=settings)
     placement = search(design, moves=300, round_moves=100).placement
     data = export.export_placement(design, placement, tmp_path / "out", form="def").data.decode()
     assert re.search(r"- m0 RAM .*\+ HALO 100 200 300 400", data) and re.search(
@@ -258,7 +258,7 @@ def test_a_format_by_import_path_as_the_page_shows_it(tmp_path: Path) -> None:
     assert example in (root / "docs/how-to/add-a-format.md").read_text()
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
     out = tmp_path / "chip"
-    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    design = import_design(lef=[tmp_path / "banks.lef"], def_=tmp_path / "banks.def", out=out)
     exported = export.export_placement(design, design.initial, out, form="examples.json_format.JSON")
     found = json.loads(exported.data)
     assert exported.macros == len(found) == 7
@@ -271,7 +271,7 @@ def test_a_format_by_import_path_as_the_page_shows_it(tmp_path: Path) -> None:
 def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
     out = tmp_path / "chip"
-    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    design = import_design(lef=[tmp_path / "banks.lef"], def_=tmp_path / "banks.def", out=out)
     for form, kind in export.FORMATS.items():
         if form == "bookshelf":
             with pytest.raises(DesignError, match="was not imported from a Bookshelf design"):
@@ -287,7 +287,7 @@ def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
 
 def test_blockages_and_rows_are_written_on_request(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
-    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    files = {"lef": [tmp_path / "banks.lef"], "def_": tmp_path / "banks.def"}
     core = import_design(**files, out=tmp_path / "bare") and read_flat(tmp_path / "bare").floorplan.core
     box = Rectangle(core.x_low + 1, core.y_low + 2, core.x_low + 4, core.y_low + 5)
     limits = ConstraintSettings(halo=(2.0, 1.0), blockages=(box,))
@@ -324,7 +324,7 @@ def test_fixed_cells_beneath_macros_are_reported(chip: FlatDesign) -> None:
 
 def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
     array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
-    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    files = {"lef": [tmp_path / "banks.lef"], "def_": tmp_path / "banks.def"}
     kept = import_design(**files)
     written = import_design(**files, out=tmp_path / "out")
     assert kept.netlist.names == written.netlist.names and kept.initial == written.initial

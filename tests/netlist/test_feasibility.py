@@ -110,11 +110,9 @@ def test_rules_that_fixed_macros_break_are_reported() -> None:
         port_keepout=11.0,
     )
     assert check_constraints(broken) == (
-        "fixed macro 'kept' is on a placement blockage",
-        "fixed macro 'kept' is outside of its region or in another's",
-        "fixed macro 'kept' is in a port's keep-out",
-        "fixed macro 'kept' has orientation N; allowed: FN",
-        "fixed macro 'kept' is off the snapping grid",
+        "fixed macro 'kept': is on a blockage; is outside its region, or inside one that is reserved for others; "
+        "is closer to a port than the keep-out of 11 µm; has orientation N; it may be FN; "
+        "its lower left corner is off the grid of 3 × 0 µm",
     )
 
 
@@ -126,13 +124,17 @@ def test_fixed_macros_closer_than_their_halos_are_reported() -> None:
     ]
     design = build("chip", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("a", 0, 0)])])
     assert check_constraints(constrained(design, halo=halos(design, 0.5, 0.0))) == ()
-    near = "fixed macros 'a' and 'b' are closer than their halos"
-    assert check_constraints(constrained(design, halo=halos(design, 0.6, 0.0))) == (near,)
-    assert check_constraints(constrained(design, halo=halos(design, 2.1, 0.0))) == (f"{near} (and 1 more pairs)",)
+    near = "fixed macro '{}': is closer to {} than their halos allow (1.2 × 0 µm)"
+    assert check_constraints(constrained(design, halo=halos(design, 0.6, 0.0))) == (
+        near.format("a", "b"),
+        near.format("b", "a"),
+    )
     abutting = dataclasses.replace(
         design, initial=design.initial.moved(np.array([2]), np.array([15.0]), np.array([20.0]))
     )
-    assert check_constraints(constrained(abutting, port_keepout=0.01)) == ("fixed macro 'a' is in a port's keep-out",)
+    assert check_constraints(constrained(abutting, port_keepout=0.01)) == (
+        "fixed macro 'a': is closer to a port than the keep-out of 0.01 µm",
+    )
 
 
 def test_slivers_between_rectangles_of_a_region_are_none() -> None:

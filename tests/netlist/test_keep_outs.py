@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.netlist.feasibility import KeepOutKind, keep_outs, port_surroundings
 from placement.netlist.floorplan import Region
 from placement.netlist.geometry import clipped, complement, grown, merged_in_line, union_area
+from placement.netlist.keep_outs import KeepOutKind, keep_outs, port_surroundings
 from tests.support.constrained_designs import constrained
 from tests.support.designs import four_macros
 

@@ -343,7 +343,7 @@ def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None
         calls.append(given.netlist.num_nodes)
         return standing(flat, array, Orientation.N, order) if len(calls) == 1 else strewn(given)
 
-    found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=place)
+    found = import_flat(flat, ImportSettings(banks=True), place=place)
     assert calls[0] == flat.netlist.num_nodes, "the macros by themselves"
     assert found.flat.arrays[0].names in {
         tuple(array.names[member] for member in names)
@@ -357,7 +357,7 @@ def test_without_positions_the_order_is_that_of_the_names(flat: FlatDesign) -> N
         raise DesignError("no room")
 
     for put, why in ((None, "cells and macros are not placed for the clustering"), (place, "no room")):
-        found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=put)
+        found = import_flat(flat, ImportSettings(banks=True), place=put)
         assert found.flat.arrays[0].names == import_flat(flat, ImportSettings(banks=True)).flat.arrays[0].names
         assert f"the macros of arrays are in the order of their names: {why}" in found.notices
 
@@ -365,7 +365,7 @@ def test_without_positions_the_order_is_that_of_the_names(flat: FlatDesign) -> N
 def test_macros_that_the_files_place_are_ordered_as_there(flat: FlatDesign) -> None:
     array = import_flat(flat, ImportSettings(banks=True)).flat.arrays[0]
     placed = dataclasses.replace(flat, placement=standing(flat, array, Orientation.N, [0, 1, 2, 3]))
-    found = import_flat(placed, ImportSettings(banks=True, order_by_places=True))
+    found = import_flat(placed, ImportSettings(banks=True))
     assert found.flat.arrays[0].names == array.names
 
 

@@ -11,7 +11,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.generators.flat import ROW_HEIGHT, SITE_WIDTH, FlatOptions, flat_on_floorplan
 from placement.netlist.geometry import Rectangle
 from placement.netlist.import_constraints import ConstraintSettings, constraints_of
-from placement.netlist.spacing_for_cells import spacing_for_cells
+from placement.netlist.macro_gaps import spacing_for_cells
 
 
 @pytest.fixture(scope="module")

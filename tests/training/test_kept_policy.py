@@ -15,7 +15,6 @@ from placement.runtimes import local
 from placement.training.checkpoint import read_parameters
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import (
-    keep_policy,
     parameter_shapes,
     policy_folder,
     read_newest,
@@ -43,10 +42,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def kept_by_example(run: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "examples/keep_policy.py"), str(run), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
 def test_what_is_kept_is_the_newest_parameters_and_the_settings(trained: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    command = [sys.executable, str(ROOT / "examples/keep_policy.py"), str(trained), str(kept)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = kept_by_example(trained, kept)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{kept}: the policy after iteration 1\n"
     shapes = parameter_shapes(POLICY)
@@ -64,10 +67,12 @@ def test_what_is_kept_is_the_newest_parameters_and_the_settings(trained: Path, t
 
 def test_existing_files_are_not_replaced(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="is not empty"):
-        keep_policy(trained, tmp_path)
-    with pytest.raises(ConfigError, match="must be the folder of a training run"):
-        keep_policy(tmp_path, tmp_path / "new")
+    for run, folder, reason in (
+        (trained, tmp_path, "is not empty"),
+        (tmp_path, tmp_path / "new", "must be the folder of a training run"),
+    ):
+        done = kept_by_example(run, folder)
+        assert done.returncode == 1 and reason in done.stderr, done.stderr
     assert not (tmp_path / "new").exists()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from placement.netlist.errors import DesignError
-from placement.utils.cores import usable_cores
+from placement.utils.worker_threads import usable_cores
 
 DEADLINE = 6 * 3600.0  # timeout of a partition in seconds; a million cells take a quarter of an hour
 

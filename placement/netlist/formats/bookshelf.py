@@ -3,7 +3,9 @@
 The files' unit of length is interpreted as 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
+import itertools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,8 @@ import numpy as np
 
 from placement.netlist.builder import file_indices
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
-from placement.netlist.errors import SHOWN, DesignError, reject
-from placement.netlist.files import decoded, finite, read_bytes, stem
+from placement.netlist.errors import SHOWN, DesignError, listing, reject
+from placement.netlist.files import decoded_leniently, finite, read_bytes, stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.geometry import Rectangle
@@ -21,6 +23,7 @@ from placement.netlist.technology import Technology
 _UTILIZATION = 0.7  # fraction of the core that macros and cells cover if no file gives a core
 _ORIENTATIONS = Orientation.__members__
 _SUFFIXES = ("nodes", "nets", "wts", "pl", "scl")
+_COMMENT = re.compile(r"(^|\s)#.*")  # names may contain a `#`
 
 
 def read_bookshelf(
@@ -81,13 +84,24 @@ class _File:
         self.path, self.number = path, 0
         self.data, self.source = read_bytes(path)
         self.counts: dict[str, int] = {}
+        self.ignored: list[tuple[int, str]] = []  # lines and unknown words at their ends
 
     def __iter__(self) -> Iterator[list[str]]:
-        for number, text in enumerate(decoded(self.data, self.path).split("\n"), start=1):
-            words = text.partition("#")[0].replace(":", " : ").split()
-            if words and words[0] != "UCLA":
+        for number, text in enumerate(decoded_leniently(self.data).split("\n"), start=1):
+            words = _COMMENT.sub("", text).replace(":", " : ").split()
+            if words and not (words[0].upper() == "UCLA" and words[1:2] and words[1].lower() in _SUFFIXES):
                 self.number = number
                 yield words
+
+    def ignore(self, words: list[str]) -> None:
+        """Ignores words at the end of the current line, if there are any."""
+        if words:
+            self.ignored.append((self.number, " ".join(words)))
+
+    def ignored_words(self) -> list[str]:
+        """Returns a notice if words were ignored."""
+        what = "lines end in unknown words, which are ignored"
+        return [listing(self.path, what, len(self.ignored), self.ignored[:SHOWN])] if self.ignored else []
 
     def error(self, message: str) -> DesignError:
         """Makes an error about the current line."""
@@ -154,6 +168,8 @@ class _Files:
             self.read_positions(of["pl"])
         if "scl" in of:
             self.read_rows(of["scl"])
+        for file in of.values():
+            self.notices += file.ignored_words()
         for suffix, what in (("pl", "positions"), ("scl", "rows")):
             if suffix not in of:
                 self.notices.append(f"{aux.path}: there is no .{suffix} file, and therefore no {what}")
@@ -180,14 +196,17 @@ class _Files:
         for words in file:
             if file.is_count(words):
                 continue
-            if len(words) not in (3, 4) or (len(words) == 4 and not words[3].lower().startswith("terminal")):
+            if len(words) < 3 or ":" in words[:3]:
                 raise file.expected("'name width height [terminal]'", words)
+            kind = words[3].lower() if len(words) > 3 else ""
+            is_terminal = kind.startswith("terminal")
+            file.ignore(words[3 + is_terminal :])
             if self.index.setdefault(words[0], len(sizes)) != len(sizes):
                 repeated.append((file.number, words[0]))
             width, height = file.value(words[1], "the width"), file.value(words[2], "the height")
             if min(width, height) < 0:
                 raise file.error(f"node {words[0]!r} is {width:g} × {height:g}; must be at least 0")
-            sizes.append((width, height, len(words) == 4, len(words) == 4 and words[3].lower() == "terminal_ni"))
+            sizes.append((width, height, is_terminal, kind == "terminal_ni"))
         if repeated:
             reject(file.path, [("duplicate node names", len(repeated), repeated[:SHOWN])])
         self.width, self.height, terminal, above = np.array(sizes, dtype=np.float64).reshape(-1, 4).T
@@ -201,21 +220,26 @@ class _Files:
         pins: list[tuple[int, int, float, float, bool]] = []
         unknown: list[tuple[int, str]] = []
         for words in file:
-            if words[0] == "NetDegree":
-                if len(words) not in (3, 4) or words[1] != ":":
+            if words[0].lower() == "netdegree":
+                words = [word for word in words if word != ":"]
+                if len(words) < 2:
                     raise file.error("expected 'NetDegree : number [name]'")
-                name = words[3] if len(words) == 4 else f"net{len(nets)}"
-                nets.append((name, int(file.value(words[2], "the number of pins")), file.number))
+                name = words[2] if len(words) > 2 else f"net{len(nets)}"
+                file.ignore(words[3:])
+                nets.append((name, int(file.value(words[1], "the number of pins")), file.number))
             elif not file.is_count(words):
                 if not nets:
                     raise file.expected("NetDegree before the first pin", words)
-                offsets = words[words.index(":") + 1 :] if ":" in words else []
-                if len(offsets) not in (0, 2):
+                # The direction and the colon may be missing.
+                rest = [word for word in words[1:] if word != ":"]
+                drives = bool(rest) and rest[0].upper() in ("O", "OUTPUT")
+                offsets = rest[bool(rest) and rest[0][0].isalpha() :]
+                if len(offsets) == 1:
                     raise file.error("a pin has two offsets or none")
+                file.ignore(offsets[2:])
                 if words[0] not in self.index:
                     unknown.append((file.number, words[0]))
-                dx, dy = (file.value(word, "an offset") for word in offsets or ("0", "0"))
-                drives = len(words) > 1 and words[1] == "O"
+                dx, dy = (file.value(word, "an offset") for word in offsets[:2] or ("0", "0"))
                 pins.append((len(nets) - 1, self.index.get(words[0], -1), dx, dy, drives))
         net, node, self.pin_dx, self.pin_dy, drives_net = np.array(pins, dtype=np.float64).reshape(-1, 5).T
         self.pin_node, self.pin_drives = node.astype(np.int64), drives_net > 0
@@ -255,20 +279,24 @@ class _Files:
             if node is None:
                 unknown.append((file.number, words[0]))
                 continue
-            if len(words) < 3:
+            if len(words) < 3 or ":" in words[:3]:
                 raise file.expected("'name x y [: orientation]'", words)
             if self.located[node]:
                 raise file.error(f"node {words[0]!r} already has a position")
             self.x[node], self.y[node] = file.value(words[1], "x"), file.value(words[2], "y")
             self.located[node] = True
-            for word in words[3:]:
-                if word in _ORIENTATIONS:
-                    self.orientation[node] = _ORIENTATIONS[word]
-                elif word.upper().startswith("/FIXED"):
+            others = []
+            for before, word in itertools.pairwise(words[2:]):
+                if word.upper() in _ORIENTATIONS:
+                    self.orientation[node] = _ORIENTATIONS[word.upper()]
+                elif (status := word.upper().removeprefix("/")).startswith("FIXED"):
                     self.fixed[node] = True
-                    self.above[node] |= word.upper() == "/FIXED_NI"
-                elif word != ":":
+                    self.above[node] |= status == "FIXED_NI"
+                elif before == ":":
                     raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
+                elif word != ":":
+                    others.append(word)
+            file.ignore(others)
         if unknown:
             reject(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
 
@@ -277,9 +305,9 @@ class _Files:
         row: dict[str, str] | None = None
         count = 0
         for words in file:
-            if words[0] == "CoreRow":
+            if words[0].lower() == "corerow":
                 row, count = {}, count + 1
-            elif words[0] == "End":
+            elif words[0].lower() == "end":
                 row = None
             elif row is not None:
                 keys = [at - 1 for at, word in enumerate(words) if word == ":"]
@@ -303,12 +331,15 @@ class _Files:
         if not {"coordinate", "height"} <= number.keys():
             raise file.error("the row's Coordinate and Height must come before its SubrowOrigin")
         step = file.value(row.get("sitespacing", row.get("sitewidth", "1")), "sitespacing")
-        if not (number["height"] > 0 and number["numsites"] > 0 and step > 0):
-            raise file.error("the row's height, number of sites and their spacing must be above 0")
+        if not (number["height"] > 0 and number["numsites"] >= 0 and step > 0):
+            raise file.error("the row's height and the spacing of its sites must be above 0")
         turned = _ORIENTATIONS.get(row.get("siteorient", "N"), Orientation.N)
         del row["numsites"], row["subroworigin"]
+        if not number["numsites"]:
+            return file.ignore(["NumSites : 0"])
         corner = number["subroworigin"], number["coordinate"]
         self.rows.append((*corner, number["numsites"] * step, number["height"], step, int(turned)))
+        return None
 
 
 def _named(aux: _File) -> dict[str, Path]:
@@ -321,7 +352,7 @@ def _named(aux: _File) -> dict[str, Path]:
                 raise aux.error(f"{word!r} must be in the folder of the .aux file")
             file = aux.path.parent / name
             zipped = file.with_name(file.name + ".gz")
-            suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
+            suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".").lower()
             if file.is_file() or zipped.is_file():
                 found[suffix] = file if file.is_file() else zipped
             elif suffix in ("nodes", "nets"):

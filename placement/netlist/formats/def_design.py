@@ -46,7 +46,7 @@ def read_lef_def(
             file has no nets, or names are not unique.
     """
     technology, sources = read_lefs(lefs)
-    file = read_def(path)
+    file = read_def(path, units=technology.units)
     design = flat_design_of(file, technology, name=name)
     design = design.freed() if free_macros else design
     notices = (*technology.notices, *design.notices, *lint(design))
@@ -222,6 +222,15 @@ def _components(file: DefFile, masters: list[Master], plan: Floorplan, technolog
     high = low + np.stack((np.where(turned, height, width), np.where(turned, width, height)), axis=1)
     core_low, core_high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
     beside = ((high <= core_low) | (low >= core_high)).any(axis=1)
+    # Some tools write power rings, seals or routing over the whole chip as a fixed macro.
+    above = is_block & (status >= PlacementStatus.FIXED) & ((low <= core_low) & (high >= core_high)).all(axis=1)
+    above &= bool((is_block & ~above).any())
+    if above.any():
+        first = components.names[int(np.flatnonzero(above)[0])]
+        notices.append(
+            f"{int(above.sum())} fixed macros that cover the whole core, the first being {first!r}, are not obstacles"
+        )
+    is_cover = is_cover | above
     is_point = is_cover | (is_pad & (beside | ~placed))
     centre = (low + high) / 2
     edge = np.where(high <= core_low, high, np.where(low >= core_high, low, centre))

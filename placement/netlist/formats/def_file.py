@@ -16,6 +16,7 @@ import numpy as np
 from placement.netlist import _native
 from placement.netlist.errors import DesignError, listing, reject
 from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.technology import with_brackets
 
 # The `use` columns of design pins and nets contain indices of these words.
 USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
@@ -192,7 +193,7 @@ class DefFile:
     divider: str
     design: str
     units: float  # database units per µm
-    die: np.ndarray  # int32 [·, 2], corners; two corners span a box
+    die: np.ndarray  # int32 [·, 2], corners; two corners span a box; none: the box around the rows
     rows: DefRows
     tracks: DefTracks
     components: DefComponents
@@ -225,22 +226,26 @@ def _section(kind: type[_Section], columns: dict[str, Any], **shaped: int) -> _S
     return kind(**columns)
 
 
-def read_def(path: str | os.PathLike[str]) -> DefFile:
+def read_def(path: str | os.PathLike[str], *, units: float = 0.0) -> DefFile:
     """Reads a DEF file, plain or gzipped.
+
+    Args:
+        path: the file.
+        units: database units per µm if the file does not give them; 0: 100, the default of DEF.
 
     Raises:
         DesignError: with file and line; the file is truncated, a number is invalid or out of range, a component is
-            repeated, a net connects a component that does not exist, or no units or die area are given.
+            repeated, a net connects a component that does not exist, or neither a die area nor rows are given.
     """
     data, source = read_bytes(path)
     data, sections, spaced = _parsed(path, data.removeprefix(codecs.BOM_UTF8))
     findings = sections["findings"]
     reject(path, [finding for finding in findings if finding[0] in _FAULTS])
     header = sections["header"]
-    for field, missing in (("units", not header["units"]), ("die", not len(header["die"]))):
-        if missing:
-            wanted = {"units": "UNITS DISTANCE MICRONS", "die": "DIEAREA"}[field]
-            raise DesignError.at(path, 1, f"the file has no {wanted}")
+    if not len(header["die"]) and not len(sections["rows"]["x"]):
+        raise DesignError.at(path, 1, "the file has no DIEAREA and no rows")
+    assumed = [] if header["units"] else [f"{path}: the file has no UNITS: {units or 100:g} per µm are assumed"]
+    sections["nets"]["pins"] = [with_brackets(name, header["bus_bits"]) for name in sections["nets"]["pins"]]
     return DefFile(
         path=str(path),
         source=source,
@@ -248,7 +253,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         version=header["version"],
         divider=header["divider"],
         design=header["design"],
-        units=header["units"],
+        units=header["units"] or units or 100.0,
         die=header["die"].reshape(-1, 2),
         rows=_section(DefRows, sections["rows"]),
         tracks=_section(DefTracks, sections["tracks"]),
@@ -258,7 +263,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         areas=_section(DefAreas, sections["areas"], boxes=4),
         nets=_section(DefNets, sections["nets"]),
         straps=_section(DefStraps, sections["straps"]),
-        notices=(*spaced, *(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS)),
+        notices=(*spaced, *assumed, *(listing(path, *finding) for finding in findings if finding[0] not in _FAULTS)),
     )
 
 

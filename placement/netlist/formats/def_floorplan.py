@@ -12,7 +12,7 @@ from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError, listing
 from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Straps, Tracks
 from placement.netlist.formats.def_file import DefFile
-from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles
+from placement.netlist.geometry import Rectangle, is_slanted, polygon_rectangles, without_slants
 from placement.netlist.technology import Technology
 
 _LONG = 0.5  # minimum length of a power strap, as a fraction of the core's side
@@ -27,12 +27,11 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         node_of: int32 [M], the netlist node of each component.
 
     Raises:
-        DesignError: with file and line; the die is empty or slanted, or all rows lie outside of it.
+        DesignError: with file and line; the die is empty, or all rows lie outside of it.
     """
     notices: list[str] = []
-    die = _die(file)
     rows = _rows(file, technology, notices)
-    core = die
+    die = core = _die(file, rows, notices)
     if rows.box is None:
         notices.append(f"{file.path} has no rows for cells: the core is the whole die")
     else:
@@ -58,7 +57,7 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
             Tracks(tracks.layers[layer], bool(is_x), int(start) / file.units, int(step) / file.units, int(count))
             for layer, is_x, start, step, count in columns
         ),
-        blockages=(*_outside_of_die(file, die), *_blockages(file, node_of, notices)),
+        blockages=(*_outside_of_die(file, die, notices), *_blockages(file, node_of, notices)),
         regions=tuple(_regions(file, node_of, notices)),
         halo_node=node_of[file.components.halo_component],
         halo=file.components.halo / file.units,
@@ -91,7 +90,12 @@ def _box_text(box: Rectangle) -> str:
     return f"({box.x_low:g}, {box.y_low:g}) to ({box.x_high:g}, {box.y_high:g})"
 
 
-def _die(file: DefFile) -> Rectangle:
+def _die(file: DefFile, rows: Rows, notices: list[str]) -> Rectangle:
+    if not len(file.die):
+        if rows.box is None:
+            raise DesignError(f"{file.path}: the file has no DIEAREA and no rows of standard cells")
+        notices.append(f"{file.path} has no DIEAREA: the die is the box around the rows")
+        return rows.box
     low, high = file.die.min(axis=0) / file.units, file.die.max(axis=0) / file.units
     try:
         return Rectangle(float(low[0]), float(low[1]), float(high[0]), float(high[1]))
@@ -99,13 +103,13 @@ def _die(file: DefFile) -> Rectangle:
         raise DesignError(f"{file.path}: DIEAREA: {error}") from None
 
 
-def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
+def _outside_of_die(file: DefFile, die: Rectangle, notices: list[str]) -> list[Blockage]:
     """Blockages of the area between a die that is not a rectangle and its bounding box."""
     if len(file.die) <= 2:
         return []
     if is_slanted(file.die):
-        raise DesignError(f"{file.path}: DIEAREA has slanted edges: every edge must be horizontal or vertical")
-    inside = polygon_rectangles(file.die / file.units)
+        notices.append(f"{file.path}: slanted edges of DIEAREA are replaced by corners inside the die")
+    inside = polygon_rectangles(without_slants(file.die) / file.units)
     heights = np.unique(np.concatenate((inside[:, [1, 3]].ravel(), [die.y_low, die.y_high])))
     free = []
     for bottom, top in itertools.pairwise(heights.tolist()):
@@ -189,7 +193,7 @@ def _height_between(file: DefFile, site: str, y: np.ndarray, notices: list[str])
 
 
 def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[Blockage]:
-    blockages, found, missing = file.blockages, [], []
+    blockages, found, missing, slanted = file.blockages, [], [], []
     component_of = {name: index for index, name in enumerate(file.components.names)}
     component_of |= {name: index for index, name in enumerate(file.components.written_names)}
     for index, (layer, component) in enumerate(zip(blockages.layer, blockages.component, strict=True)):
@@ -199,6 +203,8 @@ def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[B
             corners = points / file.units
             box = np.concatenate((corners.min(axis=0), corners.max(axis=0)))[None, :]
             shapes.append(box if len(points) == 2 else polygon_rectangles(corners))
+            if layer < 0 and len(points) > 2 and is_slanted(points):
+                slanted.append((file.line(blockages.begin[index]), "PLACEMENT"))
         node, density = -1, float(blockages.partial[index])
         if component >= 0:
             name = blockages.components[component]
@@ -215,8 +221,11 @@ def _blockages(file: DefFile, node_of: np.ndarray, notices: list[str]) -> list[B
                 node=node,
             )
         )
-    what = "blockages of components that do not exist are treated as fixed"
-    notices += [listing(file.path, what, len(missing), missing)] if missing else []
+    for what, cases in (
+        ("blockages of components that do not exist are treated as fixed", missing),
+        ("blockages with slanted edges are replaced by their bounding boxes", slanted),
+    ):
+        notices += [listing(file.path, what, len(cases), cases)] if cases else []
     return found
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.geometry import path_rectangles, polygon_rectangles
 from placement.netlist.technology import (
     BLOCK_KINDS,
@@ -24,8 +24,9 @@ from placement.netlist.technology import (
     RoutingLayer,
     Site,
     Technology,
+    conflict,
     merged,
-    size_conflict,
+    with_brackets,
 )
 
 # Blocks `KEYWORD name … END name` that are irrelevant to placement.
@@ -35,12 +36,12 @@ _PLAIN_BLOCKS = ("PROPERTYDEFINITIONS", "SPACING", "NOISETABLE", "CORRECTIONTABL
 # LEF58_TYPE values of metal layers without signal routing.
 _NO_ROUTING = ("POLYROUTING", "MIMCAP", "TSVMETAL", "PADMETAL")
 _STATEMENTS = (
-    "VERSION", "NAMESCASESENSITIVE", "BUSBITCHARS", "DIVIDERCHAR", "CLEARANCEMEASURE", "USEMINSPACING",
+    "VERSION", "NAMESCASESENSITIVE", "DIVIDERCHAR", "CLEARANCEMEASURE", "USEMINSPACING",
     "NOWIREEXTENSIONATPIN", "FIXEDMASK", "MAXVIASTACK", "MINFEATURE", "DIELECTRIC", "UNIVERSALNOISEMARGIN",
     "EDGERATETHRESHOLD1", "EDGERATETHRESHOLD2", "EDGERATESCALEFACTOR", "INPUTPINANTENNASIZE", "ANTENNAINPUTGATEAREA",
     "OUTPUTPINANTENNASIZE", "INOUTPINANTENNASIZE", "ANTENNAINOUTDIFFAREA", "ANTENNAOUTPUTDIFFAREA",
 )  # fmt: skip
-_WORD = re.compile(r'"[^"]*"|;|#[^\n]*|[^\s;"][^\s;]*|"')
+_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|;|#[^\n]*|[^\s;"][^\s;]*|"', re.DOTALL)
 
 
 def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
@@ -54,16 +55,8 @@ def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tupl
     # Files with layers come first, since paths in macros are as wide as their layer.
     for number in sorted(range(len(files)), key=lambda number: b"ROUTING" not in files[number][1].upper()):
         path, data, _ = files[number]
-        found[number] = _FileReader(LefWords(path, _text(data)), widths).read()
+        found[number] = _FileReader(LefWords(path, decoded_leniently(data)), widths).read()
     return merged([found[number] for number in range(len(files))]), tuple(source for _, _, source in files)
-
-
-def _text(data: bytes) -> str:
-    """Decodes a file; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 class LefWords:
@@ -184,6 +177,8 @@ class _FileReader:
         self.unknown = Counter[str]()
         self.unknown_blocks = set[str]()
         self.is_lef = False  # whether a statement of a LEF file has been read
+        self.is_over = False  # whether END LIBRARY was the last statement
+        self.bus_bits = "[]"
 
     def read(self) -> Technology:
         words = self.words
@@ -193,7 +188,9 @@ class _FileReader:
             else:
                 self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
-            raise words.error("the file contains no layer, site or macro; expected a LEF file")
+            if not self.is_lef:
+                raise words.error("the file contains no layer, site or macro; expected a LEF file")
+            self.notices.append(f"{words.path}: the file contains no layer, site or macro")
         return Technology(
             units=self.units,
             manufacturing_grid=self.grid,
@@ -205,7 +202,8 @@ class _FileReader:
 
     def end(self, name: str) -> None:
         """Handles the end of a library, after which another may follow, or of an unknown block."""
-        if name.upper() != "LIBRARY" and name not in self.unknown_blocks:
+        self.is_over = name.upper() == "LIBRARY"
+        if not self.is_over and name not in self.unknown_blocks:
             raise self.words.error(f"END {name[:40]} matches no earlier statement")
 
     def pass_over(self, keyword: str) -> None:
@@ -213,6 +211,10 @@ class _FileReader:
         words = self.words
         if not self.is_lef:
             raise words.error(f"{keyword[:40]!r} is not a LEF statement")
+        if self.is_over:
+            self.notices.append(f"{words.path}: words after END LIBRARY are ignored: {keyword[:40]}")
+            words.at = len(words.words)
+            return
         self.unknown_blocks |= {words.words[words.at - 1], *words.words[words.at : words.at + 1]}
         self.unknown[keyword[:40]] += 1
         words.statement()
@@ -239,18 +241,22 @@ class _FileReader:
             words.skip_block(keyword)
         elif keyword == "BEGINEXT":
             words.skip_extension()
+        elif keyword == "BUSBITCHARS":
+            self.bus_bits = (words.statement() or [""])[0].strip('"')
+            if len(self.bus_bits) != 2:
+                raise words.error("BUSBITCHARS must be two characters in quotes")
         elif keyword in _STATEMENTS:
             words.statement()
         else:
             return self.pass_over(keyword)
-        self.is_lef = True
+        self.is_lef, self.is_over = True, False
         return None
 
     def macro(self, name: str) -> None:
-        reader = _MasterReader(self.words, name, self.widths)
+        reader = _MasterReader(self.words, name, self.widths, self.bus_bits)
         master = reader.read()
         self.notices += [f"{self.words.path}: {text}" for text in reader.notices]
-        self.notices += size_conflict(self.masters.setdefault(name, master), master)
+        self.notices += conflict(self.masters.setdefault(name, master), master)
 
     def read_units(self) -> None:
         words = self.words
@@ -317,16 +323,20 @@ class _FileReader:
                 size = words.numbers(statement, "the size")
         words.close(name, f"site {name!r}")
         if len(size) != 2 or not np.min(size) > 0:
-            raise words.error(f"site {name!r} has no size above 0")
-        self.sites[name] = Site(name=name, kind=kind, width=size[0], height=size[1])
+            self.notices.append(f"{words.path}: site {name!r}, which has no size above 0, is ignored")
+            return
+        site = Site(name=name, kind=kind, width=size[0], height=size[1])
+        if self.sites.setdefault(name, site) != site:
+            self.notices.append(f"{words.path}: site {name!r} is defined twice: the first definition is used")
 
 
 class _MasterReader:
     """The part of a MACRO block that has been read; shapes are layer → rectangles."""
 
-    def __init__(self, words: LefWords, name: str, widths: Mapping[str, float]) -> None:
+    def __init__(self, words: LefWords, name: str, widths: Mapping[str, float], bus_bits: str) -> None:
         self.words = words
         self.name = name
+        self.bus_bits = bus_bits
         self.widths = widths
         self.begin = words.at - 1
         self.fields: dict[str, list[str]] = {}
@@ -408,6 +418,7 @@ class _MasterReader:
             elif keyword == "USE" and statement:
                 use = statement[0].upper()
         words.close(name, f"pin {name!r} of macro {self.name!r}")
+        name = with_brackets(name, self.bus_bits)
         if name in self.pins and self.pins[name][1] in ("SIGNAL", "CLOCK"):
             self.notices.append(f"macro {self.name!r} has pin {name!r} twice: its shapes are merged")
         *_, joined = self.pins.setdefault(name, (direction, use, {}))

@@ -17,6 +17,7 @@ class LibertyFiles(NamedTuple):
 
     library: TimingLibrary  # all cells
     time_unit: float  # ps, from the first file; used for SDC files without `set_units`
+    slew_factor: float  # from transition times of the first file, and of SDC files, to those of the whole swing
     sources: tuple[SourceFile, ...]  # the files
     notices: tuple[str, ...]  # omissions and assumptions
 
@@ -28,7 +29,7 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
         DesignError: with file and line; a file is truncated, a table does not fit its indices, or a unit is missing or
             unknown.
     """
-    libraries, sources, notices, time_units = [], [], list[str](), list[float]()
+    libraries, sources, notices, units = [], [], list[str](), list[tuple[float, float]]()
     for path in paths:
         data, source = read_bytes(path)
         try:
@@ -38,7 +39,7 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
             raise DesignError.at(path, int(line), message) from None
         sources.append(source)
         notices += [listing(path, *finding) for finding in found["notices"]]
-        time_units.append(found["time_unit"])
+        units.append((found["time_unit"], found["slew_factor"]))
         for column in found.values():
             if isinstance(column, np.ndarray):
                 column.setflags(write=False)
@@ -48,4 +49,4 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
     if twice:
         what = "cells that several Liberty files define; the first definition is used"
         notices.append(listing(paths[0], what, len(twice), [(0, name) for name in twice[:SHOWN]]))
-    return LibertyFiles(library, time_units[0], tuple(sources), tuple(notices))
+    return LibertyFiles(library, *units[0], tuple(sources), tuple(notices))

@@ -74,12 +74,13 @@ class _CanvasComments:
         if known[0] != value:
             raise DesignError.at(self.path, line, f"canvas {field} is {text} here but {known[0]} on line {known[1]}")
 
-    def canvas(self, last_line: int) -> Canvas:
-        missing = [repr(key) for field, key in _KEYS.items() if field not in (*self.fields, _OPTIONAL)]
+    def canvas(self, last_line: int, known: Canvas | None = None) -> Canvas:
+        values: dict[str, Any] = {} if known is None else {field: getattr(known, field) for field in _KEYS}
+        values |= {field: value for field, (value, _) in self.fields.items()}
+        missing = [repr(key) for field, key in _KEYS.items() if field not in (*values, _OPTIONAL)]
         if missing:
             message = f"the comments do not give the canvas's {', '.join(missing)}"
             raise DesignError.at(self.path, last_line, message)
-        values: dict[str, Any] = {field: value for field, (value, _) in self.fields.items()}
         values |= {field: math.floor(values[field]) for field in (*_WHOLE, "smoothing")}
         try:
             return Canvas(**values)
@@ -112,15 +113,16 @@ def _split(path: str | os.PathLike[str]) -> tuple[_CanvasComments, list[tuple[in
 
 
 def read_placement(
-    path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
+    path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None, canvas: Canvas | None = None
 ) -> tuple[Canvas, Placement]:
     """Reads the canvas and the placement in a `.plc` file.
 
     Args:
         path: the file.
         netlist: the netlist whose nodes the file's indices refer to.
-        located: the positions of standard cells that the file does not list, and the orientations of macros with `-`;
-            by default, such cells are not placed and such macros have orientation N.
+        located: the positions of ports and standard cells that the file does not list, and the orientations of macros
+            with `-`; by default, such cells are not placed and such macros have orientation N.
+        canvas: the values of canvas keys that the file does not contain.
 
     Example:
         >>> design = placement.load("toy6")
@@ -130,14 +132,14 @@ def read_placement(
         True
 
     Raises:
-        DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that are
-            not finite numbers, unknown orientations, or missing or invalid canvas keys.
+        DesignError: with file and line; a macro or an unlocated port without a line, unknown or repeated indices,
+            values that are not finite numbers, unknown orientations, or missing or invalid canvas keys.
     """
-    return read_placement_lines(path, netlist, located=located)[:2]
+    return read_placement_lines(path, netlist, located=located, canvas=canvas)[:2]
 
 
 def read_placement_lines(
-    path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
+    path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None, canvas: Canvas | None = None
 ) -> tuple[Canvas, Placement, dict[str, int]]:
     """Does the same as `read_placement`, and also returns the line of each canvas field in the file."""
     header, lines, last_line, _ = _split(path)
@@ -145,7 +147,7 @@ def read_placement_lines(
     for line, text in lines:
         rows.read(text, line)
     line_of = {field: line for field, (_, line) in header.fields.items()}
-    return header.canvas(last_line), rows.placement(last_line), line_of
+    return header.canvas(last_line, canvas), rows.placement(last_line), line_of
 
 
 class _Rows:
@@ -159,13 +161,14 @@ class _Rows:
         self.x, self.y, self.orientation, self.placed, self.fixed = np.zeros((5, netlist.num_nodes))
         if located:
             self.x, self.y, self.orientation = located.x.copy(), located.y.copy(), located.orientation.copy()
-            # Only cells may be located by the netlist; everything else needs a line here.
-            self.placed = located.placed & (netlist.kind == NodeKind.CELL)
+            # Only ports and cells may be located by the netlist; macros need a line here.
+            self.placed = located.placed & (netlist.kind >= NodeKind.PORT)
+            self.fixed = self.placed & (netlist.kind == NodeKind.PORT)
         self.line_of: dict[int, int] = {}
 
     def read(self, text: str, line: int) -> None:
         """Reads one line `node_index x y orientation fixed`."""
-        fields = text.split()
+        fields = text.partition("#")[0].split()
         if len(fields) != 5:
             message = f"expected 'node_index x y orientation fixed', found {len(fields)} fields: {text[:60]!r}"
             raise DesignError.at(self.path, line, message)

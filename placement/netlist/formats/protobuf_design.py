@@ -3,6 +3,7 @@
 Axis legend: N nodes of the netlist, M components of the DEF file.
 """
 
+import dataclasses
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -54,8 +55,8 @@ def read_protobuf_def(
             pins.
     """
     source, netlist, own, master, masters = read_netlist_file(path, is_flat=True)
-    file = read_def(floorplan)
     technology, sources = read_lefs(lefs)
+    file = read_def(floorplan, units=technology.units)
     blocks = {masters[number] for number in master[netlist.hard].tolist() if number >= 0}
     blocks |= {name for name, one in technology.masters.items() if one.is_block}
     node_of, port_of, passed = _matched(netlist, file, blocks)
@@ -86,10 +87,14 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     Rows are derived: they fill the canvas, and have the most frequent height of cells.
 
     Raises:
-        DesignError: like `read_netlist_file`; a port has no position.
+        DesignError: like `read_netlist_file`.
     """
     source, netlist, placement, master, masters = read_netlist_file(path, is_flat=True)
     box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
+    ports, x, y, placed = netlist.ports, placement.x.copy(), placement.y.copy(), placement.placed.copy()
+    port_x, port_y, located = x[ports], y[ports], placed[ports]
+    notices = place_missing(port_x, port_y, located, box=box)
+    x[ports], y[ports], placed[ports] = port_x, port_y, located
     heights = netlist.height[netlist.kind == NodeKind.CELL]
     values, counts = np.unique(heights[heights > 0], return_counts=True)
     height = float(values[np.argmax(counts)]) if len(values) else 0.0
@@ -98,7 +103,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     return FlatDesign(
         name=name or stem(path),
         netlist=netlist,
-        placement=placement,
+        placement=dataclasses.replace(placement, x=x, y=y, placed=placed),
         # The format has no database units; a thousand per µm resolve all of its numbers.
         floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
         technology=Technology(),
@@ -106,7 +111,10 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
         master_names=masters,
         written_names={},
         sources=(source,),
-        notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
+        notices=(
+            *notices,
+            f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",
+        ),
     )
 
 

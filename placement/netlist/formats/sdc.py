@@ -4,47 +4,56 @@ A command that is not understood, or that has no effect on setup checks with ide
 line; nothing is dropped silently.
 """
 
+import contextlib
 import dataclasses
-import fnmatch
+import functools
+import itertools
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from placement.netlist.errors import SHOWN, DesignError, Finding, listing
-from placement.netlist.files import SourceFile, decoded, read_bytes
-from placement.netlist.formats.tcl import Tcl, Value, as_text, flat
-from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
+from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
+from placement.netlist.formats.sdc_objects import REGISTERS, DesignObjects, Finder
+from placement.netlist.formats.tcl import Jump, Tcl, items
+from placement.netlist.formats.tcl_commands import Language
+from placement.netlist.formats.tcl_expressions import Value, as_text
+from placement.netlist.timing_constraints import (
+    Clock,
+    Derating,
+    Object,
+    PathException,
+    PortDelay,
+    PortTransition,
+    TimingConstraints,
+    Uncertainty,
+)
 
 _TIME_UNITS = {"fs": 1e-3, "ps": 1.0, "ns": 1e3, "us": 1e6}
 _NO_EFFECT = (
     "set_max_transition", "set_max_fanout", "set_max_capacitance", "set_max_area", "set_min_delay",
     "set_operating_conditions", "set_wire_load_model", "set_wire_load_mode", "set_propagated_clock", "group_path",
-    "set_dont_touch", "set_dont_use", "set_ideal_network", "set_clock_gating_check", "set_timing_derate",
+    "set_dont_touch", "set_dont_use", "set_ideal_network", "set_clock_gating_check",
     "set_wire_load_selection_group", "set_critical_range", "set_fanout_load", "set_load", "set_driving_cell",
+    "get_lib_cells", "get_lib_pins", "get_libs", "set_max_leakage_power", "set_max_dynamic_power", "set_fix_hold",
+    "set_min_capacitance", "unset_propagated_clock",
 )  # fmt: skip
 _FLAGS = (
     "-setup", "-hold", "-rise", "-fall", "-max", "-min", "-early", "-late", "-source", "-add", "-add_delay", "-start",
     "-end", "-clock_fall", "-asynchronous", "-physically_exclusive", "-logically_exclusive", "-exclusive", "-quiet",
-    "-no_clocks", "-clock_pins", "-data_pins", "-network_latency_included", "-source_latency_included",
-    "-edge_triggered", "-level_sensitive", "-hierarchical", "-hier", "-invert", "-combinational",
+    "-no_clocks", "-clock_pins", "-data_pins",
+    "-hierarchical", "-hier", "-invert", "-combinational", "-ignore_clock_latency", "-allow_paths", "-cells",
+    "-data", "-cell_delay", "-net_delay", "-cell_check", "-regexp", "-nocase",
 )  # fmt: skip
 _VALUES = (
     "-name", "-period", "-waveform", "-clock", "-from", "-to", "-through", "-rise_from", "-fall_from", "-rise_to",
     "-fall_to", "-rise_through", "-fall_through", "-group", "-time", "-capacitance", "-resistance", "-voltage",
-    "-current", "-power", "-filter", "-of_objects", "-comment", "-distance", "-reference_pin", "-regexp", "-exact",
+    "-current", "-power", "-filter", "-of_objects", "-comment", "-distance", "-reference_pin",
     "-divide_by", "-multiply_by", "-master_clock",
 )  # fmt: skip
 _GENERATED = "create_generated_clock"
-
-
-class DesignObjects(NamedTuple):
-    """The objects that names in an SDC file refer to."""
-
-    ports: Mapping[str, int]  # name → 1: input, 2: output, 3: both
-    cells: Sequence[str]  # unescaped names of cells and macros
-    pins_of: Callable[[str], Sequence[str]]  # returns the names of a cell's pins
 
 
 def read_sdc(
@@ -52,21 +61,25 @@ def read_sdc(
     objects: DesignObjects,
     *,
     time_unit: float,
-) -> tuple[TimingConstraints, SourceFile]:
-    """Reads the constraints in an SDC file, plain or gzipped, and returns their source, too.
+    slew_factor: float = 1.0,
+) -> tuple[TimingConstraints, tuple[SourceFile, ...]]:
+    """Reads the constraints in an SDC file, plain or gzipped, and returns their sources, too.
 
     Args:
-        path: the file.
+        path: the file, which may `source` further ones and read environment variables.
         objects: the objects of the design.
         time_unit: ps, the unit of the file's times if it has no `set_units -time`.
+        slew_factor: the factor from the file's transition times to those of the whole swing.
 
     Raises:
-        DesignError: with file and line; the text is no Tcl, a number is missing or out of range, or a clock is unknown.
+        DesignError: with file and line; the text is no Tcl, a variable is not set, or a number is missing or out of
+            range.
     """
-    reader = _Reader(path, objects, time_unit)
+    reader = _Reader(path, objects, time_unit, slew_factor)
     data, source = read_bytes(path)
-    reader.tcl.run(decoded(data, path))
-    return reader.constraints(), source
+    with contextlib.suppress(Jump):  # `return` ends the file.
+        reader.tcl.run(decoded_leniently(data))
+    return reader.constraints(), (source, *reader.language.sources)
 
 
 class _Arguments(NamedTuple):
@@ -96,13 +109,16 @@ def _parsed(command: str, arguments: Sequence[Value]) -> _Arguments:
 
 
 class _Reader:
-    def __init__(self, path: object, objects: DesignObjects, time_unit: float) -> None:
-        self.path, self.objects, self.unit = path, objects, time_unit
-        self.ports, self.cells = _Names(list(objects.ports)), _Names(objects.cells)
+    def __init__(self, path: object, objects: DesignObjects, time_unit: float, slew_factor: float) -> None:
+        self.path, self.unit, self.slew_factor = path, time_unit, slew_factor
         self.clocks: dict[str, Clock] = {}
+        self.finder = Finder(objects, self.clocks, self.note)
         self.latency: dict[tuple[str, bool], float] = {}
-        self.delays: dict[bool, list[PortDelay]] = {True: [], False: []}
-        self.exceptions: list[PathException] = []
+        self.delays: dict[bool, dict[str, dict[tuple[str, bool], PortDelay]]] = {True: {}, False: {}}
+        self.transitions: dict[str, PortTransition] = {}
+        self.between: dict[tuple[str, str], Uncertainty] = {}
+        self.derating = Derating()
+        self.exceptions: dict[tuple[Any, ...], PathException] = {}
         self.findings: dict[str, list[tuple[int, str]]] = {}
         commands: dict[str, Callable[[_Arguments, int], Value]] = {
             "create_clock": self.create_clock,
@@ -112,39 +128,53 @@ class _Reader:
             "set_clock_transition": self.set_clock_transition,
             "set_input_delay": lambda given, line: self.set_delay(given, line, is_input=True),
             "set_output_delay": lambda given, line: self.set_delay(given, line, is_input=False),
-            "set_false_path": lambda given, line: self.set_exception(given, line, cycles=0),
+            "set_input_transition": self.set_input_transition,
+            "set_timing_derate": self.set_timing_derate,
+            "set_false_path": lambda given, line: self.set_exception(given, line, PathException(0)),
             "set_multicycle_path": self.set_multicycle_path,
+            "set_max_delay": self.set_max_delay,
             "set_clock_groups": self.set_clock_groups,
             "set_units": self.set_units,
-            "get_ports": lambda given, line: self.get(given, line, "port"),
-            "get_pins": lambda given, line: self.get(given, line, "pin"),
-            "get_cells": lambda given, line: self.get(given, line, "cell"),
-            "get_clocks": lambda given, line: self.get(given, line, "clock"),
             "all_inputs": self.all_inputs,
-            "all_outputs": lambda given, line: self._ports(2),
+            "all_outputs": lambda given, line: self.finder.ports(2),
             "all_clocks": lambda given, line: [Object("clock", name) for name in self.clocks],
-            "remove_from_collection": lambda given, line: [
-                one for one in flat(given.rest[:1]) if one not in flat(given.rest[1:])
-            ],
-            "add_to_collection": lambda given, line: flat(given.rest),
+            "all_registers": self.all_registers,
+            "filter_collection": lambda given, line: self.finder.filtered(
+                items(given.rest[0]), as_text(given.rest[1]), line
+            ),
+            "remove_from_collection": self.remove_from_collection,
+            "add_to_collection": lambda given, line: _joined(given.rest),
+            "sizeof_collection": lambda given, line: len(items(given.rest[0])),
             "current_design": lambda given, line: "",
+            **dict.fromkeys(("get_property", "get_attribute"), self.get_property),
+            **dict.fromkeys(
+                ("get_full_name", "get_name", "get_object_name"), lambda given, line: as_text(given.rest[0])
+            ),
         }
+        for kind in ("port", "pin", "cell", "clock"):
+            commands[f"get_{kind}s"] = commands[f"get_{kind}"] = functools.partial(self.get, kind=kind)
         self.tcl = Tcl(path, {name: self._run(name, command) for name, command in commands.items()})
+        self.language = Language(self.tcl)
 
     def _run(self, name: str, command: Callable[[_Arguments, int], Value]) -> Callable[[Sequence[Value], int], Value]:
         def run(arguments: Sequence[Value], line: int) -> Value:
             given = _parsed(name, arguments)
             for option in given.unknown:
                 self.note("unsupported options", line, f"{option} of {name}")
-            return command(given, line)
+            try:
+                return command(given, line)
+            except IndexError:
+                raise self.error(line, f"{name}: arguments are missing") from None
 
         return run
 
     def note(self, what: str, line: int, name: str) -> None:
+        if self.tcl.path != self.path:
+            line, name = 0, f"{name} ({os.path.basename(str(self.tcl.path))}:{line})"
         self.findings.setdefault(what, []).append((line, name))
 
     def error(self, line: int, message: str) -> DesignError:
-        return DesignError.at(self.path, line, message)
+        return self.tcl.error(line, message)
 
     def constraints(self) -> TimingConstraints:
         for line, name in self.tcl.unknown:
@@ -155,11 +185,21 @@ class _Reader:
             latency = sum(self.latency.get((clock.name, of_source), 0.0) for of_source in (False, True))
             clocks.append(dataclasses.replace(clock, latency=latency))
         notices = [listing(self.path, *_summary(what, found)) for what, found in self.findings.items()]
+        if self.tcl.environment:
+            values = ", ".join(f"{name}={value}" for name, value in self.tcl.environment.items())
+            notices.append(f"{self.path}: environment variables that it reads: {values}")
+        inputs, outputs = (
+            tuple(one for found in self.delays[side].values() for one in found.values() if one.clock in self.clocks)
+            for side in (True, False)
+        )
         return TimingConstraints(
             clocks=tuple(clocks),
-            inputs=tuple(self.delays[True]),
-            outputs=tuple(self.delays[False]),
-            exceptions=tuple(self.exceptions),
+            inputs=inputs,
+            outputs=outputs,
+            exceptions=tuple(self.exceptions.values()),
+            transitions=tuple(self.transitions.values()),
+            derating=self.derating,
+            uncertainties=tuple(self.between.values()),
             notices=tuple(notices),
         )
 
@@ -180,7 +220,7 @@ class _Reader:
     # Clocks
 
     def create_clock(self, given: _Arguments, line: int) -> Value:
-        sources = self.named(flat(given.rest), line, ("port", "pin"))
+        sources = self.finder.named(given.rest, line, ("port", "pin"))
         period = self.number(given.one("-period") or "", line, "-period of create_clock") * self.unit
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
         if not name:
@@ -193,6 +233,9 @@ class _Reader:
         edges = edges or [0.0, period / 2]
         if len(edges) != 2 or not 0 <= edges[0] < edges[1] <= edges[0] + period:
             raise self.error(line, f"clock {name!r}: -waveform must be two rising times within a period")
+        if "-add" not in given.flags:  # A clock replaces those at its sources.
+            for other in [one.name for one in self.clocks.values() if set(one.sources) & set(sources)]:
+                del self.clocks[other]
         self.clocks[name] = Clock(
             name, period, edges[0], edges[1] % period if edges[1] > period else edges[1], tuple(sources)
         )
@@ -202,7 +245,7 @@ class _Reader:
         if given.unknown:
             self.note("generated clocks with an unsupported option, which are ignored", line, given.unknown[0])
             return ""
-        sources = self.named(flat(given.rest), line, ("port", "pin"))
+        sources = self.finder.named(given.rest, line, ("port", "pin"))
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
         factors = {option: self._factor(given, option, line) for option in ("-divide_by", "-multiply_by")}
         if min(factors.values()) > 1:
@@ -234,7 +277,7 @@ class _Reader:
         """The master of a generated clock: the named one, or that of its -source, or the only clock."""
         if "-master_clock" in given.values:
             return next(iter(self.clocks_of(given.values["-master_clock"], line)), None)
-        pins = self.named(flat(given.values.get("-source", [])), line, ("port", "pin"))
+        pins = self.finder.named(given.values.get("-source", []), line, ("port", "pin"))
         of_source = [clock for clock in self.clocks.values() if set(clock.sources) & set(pins)]
         clocks = of_source or [clock for clock in self.clocks.values() if clock.sources and not clock.is_generated]
         return clocks[0] if len(clocks) == 1 and pins else None
@@ -250,22 +293,33 @@ class _Reader:
     def set_clock_uncertainty(self, given: _Arguments, line: int) -> Value:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
+        value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
+        if given.values.keys() == {"-from", "-to"}:
+            ends = [self.clocks_of(given.values[side], line) for side in ("-from", "-to")]
+            for one, other in itertools.product(*ends):
+                self.between[one.name, other.name] = Uncertainty(one.name, other.name, value)
+            return ""
         if given.values:
             self.note("unsupported options", line, f"{next(iter(given.values))} of set_clock_uncertainty")
             return ""
-        value = self.first_number(given, line, "set_clock_uncertainty") * self.unit
         for clock in self.clocks_of(given.rest[1:], line):
             self.clocks[clock.name] = dataclasses.replace(clock, uncertainty=value)
         return ""
 
     def set_clock_transition(self, given: _Arguments, line: int) -> Value:
-        value = self.first_number(given, line, "set_clock_transition") * self.unit
+        if "-min" in given.flags and "-max" not in given.flags:
+            return ""
+        value = self.first_number(given, line, "set_clock_transition") * self.unit * self.slew_factor
         for clock in self.clocks_of(given.rest[1:], line):
             self.clocks[clock.name] = dataclasses.replace(clock, transition=value)
         return ""
 
     def clocks_of(self, values: Sequence[Value], line: int) -> list[Clock]:
-        return [self.clocks[one.name] for one in self.named(flat(values), line, ("clock",))]
+        """The clocks that values name, also by the ports and pins where they enter."""
+        found = self.finder.named(values, line, ("clock", "port", "pin"))
+        return [
+            one for one in self.clocks.values() if Object("clock", one.name) in found or set(one.sources) & set(found)
+        ]
 
     # Ports and paths
 
@@ -274,60 +328,97 @@ class _Reader:
         if "-min" in given.flags and "-max" not in given.flags:
             return ""
         value = self.first_number(given, line, command) * self.unit
-        clocks = self.named(flat([given.one("-clock") or ""]), line, ("clock",))
+        clocks = self.clocks_of(given.values.get("-clock", []), line)
         if not clocks:
-            raise self.error(line, f"{command}: expected -clock and the name of a clock")
+            self.note(
+                f"{command} without a clock, which are ignored", line, as_text(given.one("-clock") or "no -clock")
+            )
+            return ""
         edges = {"-rise", "-fall"} & given.flags or {"-rise", "-fall"}
         falls, delays = "-clock_fall" in given.flags, self.delays[is_input]
         allowed = (1, 3) if is_input else (2, 3)
-        for port in self.named(flat(given.rest[1:]), line, ("port",)):
-            if self.objects.ports[port.name] not in allowed:
+        for port in self.finder.named(given.rest[1:], line, ("port",)):
+            if self.finder.direction(port.name) not in allowed:
                 self.note(f"ports of {command} in the wrong direction", line, port.name)
                 continue
-            key = (port.name, clocks[0].name, falls)
-            known = next((one for one in delays if (one.port, one.clock, one.is_falling) == key), None)
+            key = (clocks[0].name, falls)
+            of_port = delays.setdefault(port.name, {})
+            known = of_port.pop(key, None)
             if "-add_delay" not in given.flags:
-                delays[:] = [one for one in delays if one.port != port.name]
-            elif known is not None:
-                delays.remove(known)
+                of_port.clear()
             rise = value if "-rise" in edges else (known.rise if known else -math.inf)
             fall = value if "-fall" in edges else (known.fall if known else -math.inf)
-            delays.append(PortDelay(*key, rise, fall))
+            of_port[key] = PortDelay(port.name, *key, rise, fall)
+        return ""
+
+    def set_input_transition(self, given: _Arguments, line: int) -> Value:
+        if "-min" in given.flags and "-max" not in given.flags:
+            return ""
+        value = self.first_number(given, line, "set_input_transition") * self.unit * self.slew_factor
+        for port in self.finder.named(given.rest[1:], line, ("port",)):
+            self.transitions[port.name] = PortTransition(port.name, value)
+        return ""
+
+    def set_timing_derate(self, given: _Arguments, line: int) -> Value:
+        """Keeps the late factors of the whole design; clocks are ideal, so theirs have no effect."""
+        is_early = "-early" in given.flags and "-late" not in given.flags
+        if is_early or given.values.keys() & {"-clock"} or "-cell_check" in given.flags:
+            self.note("commands without effect on the estimate", line, "set_timing_derate")
+            return ""
+        if len(given.rest) > 1:
+            self.note("unsupported options", line, "objects of set_timing_derate")
+            return ""
+        value = self.first_number(given, line, "set_timing_derate")
+        parts = {"-cell_delay": "cells", "-net_delay": "wires"}
+        names = [name for option, name in parts.items() if option in given.flags] or list(parts.values())
+        self.derating = dataclasses.replace(self.derating, **dict.fromkeys(names, value))
         return ""
 
     def set_multicycle_path(self, given: _Arguments, line: int) -> Value:
         cycles = self.first_number(given, line, "set_multicycle_path")
+        if "-hold" in given.flags and "-setup" not in given.flags:
+            return ""
         if cycles != int(cycles) or cycles < 1:
             raise self.error(line, f"set_multicycle_path: {cycles:g} must be a whole number of at least 1")
         if "-start" in given.flags:
             self.note("unsupported options", line, "-start of set_multicycle_path")
-        return self.set_exception(given, line, cycles=int(cycles))
+        return self.set_exception(given, line, PathException(int(cycles)))
 
-    def set_exception(self, given: _Arguments, line: int, *, cycles: int) -> Value:
+    def set_max_delay(self, given: _Arguments, line: int) -> Value:
+        delay = self.first_number(given, line, "set_max_delay") * self.unit
+        ignores = "-ignore_clock_latency" in given.flags
+        return self.set_exception(given, line, PathException(1, delay=delay, ignores_latency=ignores))
+
+    def set_exception(self, given: _Arguments, line: int, exception: PathException) -> Value:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
+        through += ["-rise", "-fall"] if len({"-rise", "-fall"} & given.flags) == 1 else []
         if through:
-            command = "set_multicycle_path" if cycles else "set_false_path"
-            self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {command}")
+            self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {exception.command}")
             return ""
         ends = []
         for side in ("-from", "-to"):
-            found = self.named(flat(given.values.get(side, [])), line, ("clock", "port", "pin", "cell"))
+            found = self.finder.named(given.values.get(side, []), line, ("clock", "port", "pin", "cell"))
             if side in given.values and not found:
                 return ""  # A pattern without a match has been noted.
             ends.append(tuple(found))
-        self.exceptions.append(PathException(cycles, *ends))
+        made = dataclasses.replace(exception, begins=ends[0], ends=ends[1])
+        self.exceptions[made.command, *ends] = made  # A later one of the same paths holds.
         return ""
 
     def set_clock_groups(self, given: _Arguments, line: int) -> Value:
-        groups = [tuple(self.named(flat([group]), line, ("clock",))) for group in given.values.get("-group", [])]
+        if "-allow_paths" in given.flags:
+            return ""
+        groups = [tuple(self.finder.named([group], line, ("clock",))) for group in given.values.get("-group", [])]
         if len(groups) == 1:
             groups.append(
                 tuple(Object("clock", name) for name in self.clocks if Object("clock", name) not in groups[0])
             )
         for one in groups:
-            self.exceptions += [PathException(0, one, other) for other in groups if other is not one and one and other]
+            for other in groups:
+                if other is not one and one and other:
+                    self.exceptions["set_clock_groups", one, other] = PathException(0, one, other)
         return ""
 
     def set_units(self, given: _Arguments, line: int) -> Value:
@@ -342,66 +433,46 @@ class _Reader:
     # Objects
 
     def all_inputs(self, given: _Arguments, line: int) -> Value:
-        ports = self._ports(1)
+        ports = self.finder.ports(1)
         if "-no_clocks" in given.flags:
             sources = {one for clock in self.clocks.values() for one in clock.sources}
             ports = [port for port in ports if port not in sources]
         return ports
 
-    def _ports(self, direction: int) -> list[Object]:
-        return [Object("port", name) for name, found in self.objects.ports.items() if found in (direction, 3)]
+    def all_registers(self, given: _Arguments, line: int) -> Value:
+        """All of them: as starts, their clock pins count, and as ends, their data pins."""
+        if "-clock" in given.values:
+            self.note("unsupported options", line, "-clock of all_registers")
+            return []
+        return [REGISTERS]
 
-    def get(self, given: _Arguments, line: int, kind: Any) -> Value:
-        for option in given.values:
+    def remove_from_collection(self, given: _Arguments, line: int) -> Value:
+        removed = {as_text(one) for one in _joined(given.rest[1:])}
+        return [one for one in items(given.rest[0]) if as_text(one) not in removed]
+
+    def get(self, given: _Arguments, line: int, *, kind: Any) -> Value:
+        for option in given.values.keys() - {"-filter"}:
             self.note("unsupported options", line, f"{option} of get_{kind}s")
-        return self.named(flat(given.rest), line, (kind,))
+        options = given.flags | ({"-hierarchical"} if "-hier" in given.flags else set())
+        try:
+            found = self.finder.named(given.rest or ["*"], line, (kind,), options=options)
+        except re.error:
+            raise self.error(line, f"get_{kind}s: {as_text(given.rest[0])!r} is not a valid expression") from None
+        return self.finder.filtered(found, as_text(given.one("-filter")), line) if "-filter" in given.values else found
 
-    def named(self, values: Sequence[Value], line: int, kinds: Sequence[Any]) -> list[Object]:
-        """The objects of these kinds that the values are or name; a name without an object is noted."""
-        found: dict[Object, None] = {}
-        for value in values:
-            if isinstance(value, Object):
-                if value.kind in kinds:
-                    found[value] = None
-                else:
-                    self.note(f"objects that are not {' or '.join(kinds)}", line, value.name)
-                continue
-            for pattern in str(value).split():
-                matched = next((match for kind in kinds if (match := self._matching(kind, pattern))), [])
-                if not matched:
-                    self.note("names without a match", line, pattern)
-                found |= dict.fromkeys(matched)
-        return list(found)
-
-    def _matching(self, kind: Any, pattern: str) -> list[Object]:
-        pattern = pattern.replace("\\", "")
-        if kind == "pin":
-            cell, _, pin = pattern.rpartition("/")
-            owners = self.cells.matching(cell) if cell else []
-            pins_of = self.objects.pins_of
-            return [Object("pin", f"{one}/{name}") for one in owners for name in _Names(pins_of(one)).matching(pin)]
-        names = {"port": self.ports, "cell": self.cells}.get(kind) or _Names(list(self.clocks))
-        return [Object(kind, name) for name in names.matching(pattern)]
+    def get_property(self, given: _Arguments, line: int) -> Value:
+        one, name = (items(given.rest[0]) or [""])[0], as_text(given.rest[1])
+        value = self.finder.property(one, name) if isinstance(one, Object) else None
+        if isinstance(one, Object) and one.kind == "clock" and name == "period":
+            return self.clocks[one.name].period / self.unit
+        if value is None:
+            self.note("unsupported properties", line, name)
+        return value or ""
 
 
-class _Names:
-    """Names that patterns are matched against."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._found: dict[str, list[str]] = {}
-        for name in names:
-            self._found.setdefault(name, []).append(name)
-            if name.endswith("]"):
-                self._found.setdefault(name.rpartition("[")[0], []).append(name)
-
-    def matching(self, pattern: str) -> list[str]:
-        """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name."""
-        if "*" not in pattern and "?" not in pattern:
-            return self._found.get(pattern, [])
-        # Brackets are bits of buses, not character sets.
-        expression = re.compile(fnmatch.translate(pattern.replace("[", "[[]")))
-        return [name for name in self._names if expression.match(name)]
+def _joined(values: Sequence[Value]) -> list[Value]:
+    """The elements of several lists."""
+    return [one for value in values for one in items(value)]
 
 
 def _summary(what: str, found: list[tuple[int, str]]) -> Finding:

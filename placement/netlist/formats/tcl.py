@@ -1,30 +1,41 @@
-"""Interprets the Tcl of constraints: words, variables, nested commands, `expr` and `if`, but no loops or procedures.
+"""Interprets the Tcl of constraints: words, variables, nested commands, expressions, loops and procedures.
 
-A value is a string, a number as text, or a list of objects that a command found.
+A value is a string, an object that a command found, or a list of values.
 """
 
-import ast
-import operator
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.tcl_expressions import VARIABLE, Value, as_text, closing, evaluate, is_true
 
-Value = Any  # a string, or a list of objects
 Command = Callable[[Sequence[Value], int], Value]
 """A command's implementation, which maps its arguments and its line to its value."""
 _MOST_NESTED = 50
-_OPERATORS: Mapping[type, Callable[..., float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Mod: operator.mod,
-}  # fmt: skip
-_VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|((?:::)?\w+(?:::\w+)*)(\([^)]*\))?)")
+_MOST_STATEMENTS = 1_000_000
+_ENVIRONMENT = re.compile(r"(?:::)?env\((\w+)\)")
+
+
+class Jump(Exception):
+    """`break`, `continue` or `return`, which ends a body."""
+
+    def __init__(self, kind: str, value: Value = "") -> None:
+        super().__init__(kind)
+        self.kind, self.value = kind, value
+
+
+class Braced(str):
+    """Text in braces, with the line at which it begins."""
+
+    line: int
 
 
 class _Word(NamedTuple):
     text: str
     is_braced: bool
+    line: int
 
 
 class Tcl:
@@ -33,89 +44,150 @@ class Tcl:
     Args:
         path: the file, for messages.
         commands: commands by name; unknown commands are noted as not understood.
+
+    Attributes:
+        environment: the environment variables that the text has read, with their values.
     """
 
     def __init__(self, path: object, commands: Mapping[str, Command]) -> None:
-        self._path, self._commands = path, commands
+        self.path, self.commands = path, dict(commands)
         self.variables: dict[str, Value] = {}
+        self.environment: dict[str, str] = {}
         self.unknown: list[tuple[int, str]] = []
-        self._depth = 0
+        self._globals = self.variables
+        self._depth = self._count = 0
+        self._parsed: dict[tuple[str, int], list[tuple[int, list[_Word]]]] = {}
 
     def run(self, text: str, first_line: int = 1) -> Value:
-        """Runs every statement and returns the value of the last. Raises DesignError with the line."""
+        """Runs every statement and returns the value of the last.
+
+        Raises:
+            DesignError: with the line.
+            Jump: the text has a `break`, `continue` or `return`.
+        """
         value: Value = ""
-        for line, words in self._statements(text, first_line):
-            value = self._statement(line, words)
+        line = text.line if isinstance(text, Braced) else first_line
+        if (text, line) not in self._parsed:  # Bodies of loops run more than once.
+            self._parsed[text, line] = self._statements(text, line)
+        for begun, words in self._parsed[text, line]:
+            value = self._statement(begun, words)
         return value
+
+    def call(self, parameters: Sequence[Value], body: str, arguments: Sequence[Value], line: int) -> Value:
+        """Runs a procedure; a parameter is its name, or a list of it and its default."""
+        local: dict[str, Value] = {}
+        for number, parameter in enumerate(parameters):
+            name, *default = items(parameter)
+            if name == "args" and number == len(parameters) - 1:
+                local["args"] = list(arguments[number:])
+            elif number < len(arguments) or default:
+                local[as_text(name)] = arguments[number] if number < len(arguments) else default[0]
+            else:
+                raise self.error(line, f"the argument {as_text(name)!r} of a procedure is missing")
+        before, self.variables = self.variables, local
+        try:
+            return self.run(body, line)
+        except Jump as jump:
+            return jump.value
+        finally:
+            self.variables = before
+
+    def is_true(self, text: Value, line: int) -> bool:
+        """Whether a condition holds."""
+        value = self.expression(as_text(text), line)
+        try:
+            return is_true(value)
+        except ValueError:
+            raise self.error(line, f"expr {as_text(text)!r}: expected a condition, found {as_text(value)!r}") from None
+
+    def expression(self, text: str, line: int) -> Value:
+        """The value of an expression."""
+        try:
+            return evaluate(text.replace("\\\n", " "), lambda word: self._value(self._word(word, 0, line)[0], line))
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            if isinstance(error, DesignError):
+                raise
+            raise self.error(line, f"expr {text.strip()!r}: expected numbers, text and operators") from None
+
+    def exists(self, name: str) -> bool:
+        """Whether a variable is set, which may be in the environment."""
+        environment = _ENVIRONMENT.fullmatch(name)
+        return self._scope(name) is not None or (environment is not None and environment[1] in os.environ)
+
+    def set(self, name: str, value: Value) -> None:
+        """Sets a variable."""
+        (self._globals if name.startswith("::") else self.variables)[name.removeprefix("::")] = value
+
+    def get(self, name: str, line: int) -> Value:
+        """The value of a variable; raises DesignError if it is not set."""
+        scope, environment = self._scope(name), _ENVIRONMENT.fullmatch(name)
+        if scope is not None:
+            return scope[name.removeprefix("::")]
+        if environment is None:
+            raise self.error(line, f"variable {name!r} is not set")
+        if environment[1] not in os.environ:
+            raise self.error(line, f"environment variable {environment[1]!r} is not set: set it as in your flow")
+        self.environment[environment[1]] = os.environ[environment[1]]
+        return os.environ[environment[1]]
+
+    def error(self, line: int, message: str) -> DesignError:
+        return DesignError.at(self.path, line, message)
+
+    def _scope(self, name: str) -> dict[str, Value] | None:
+        """The variables among which a name is found: local ones, else global ones, which need no `global` here."""
+        name = name.removeprefix("::")
+        return next((scope for scope in (self.variables, self._globals) if name in scope), None)
 
     def _statement(self, line: int, words: list[_Word]) -> Value:
         self._depth += 1
+        self._count += 1
         if self._depth > _MOST_NESTED:
-            raise DesignError.at(self._path, line, f"commands are nested more than {_MOST_NESTED} deep")
+            raise self.error(line, f"commands are nested more than {_MOST_NESTED} deep")
+        if self._count > _MOST_STATEMENTS:
+            raise self.error(line, f"a loop does not end within {_MOST_STATEMENTS:,} statements")
         try:
-            name = str(self._value(words[0], line))
-            if name == "if":
-                return self._if(line, words)
-            arguments = [self._value(word, line) for word in words[1:]]
-            if name == "set" and arguments:
-                if len(arguments) > 1:
-                    self.variables[str(arguments[0])] = arguments[1]
-                return self.variables.get(str(arguments[0]), "")
-            if name == "expr":
-                return _text_of(self._number(" ".join(map(str, arguments)), line))
-            if name == "list":
-                return " ".join(arguments) if all(isinstance(one, str) for one in arguments) else flat(arguments)
-            if name in ("puts", "source_echo"):
-                return ""
-            if name not in self._commands:
-                self.unknown.append((line, name))
-                return ""
-            return self._commands[name](arguments, line)
+            name = as_text(self._value(words[0], line))
+            arguments: list[Value] = []
+            for word in words[1:]:
+                if word.text.startswith("{*}") and not word.is_braced:
+                    arguments += items(self._value(self._word(word.text, 3, line)[0], line))
+                else:
+                    arguments.append(self._value(word, line))
+            if name in self.commands:
+                return self.commands[name](arguments, line)
+            if not arguments and re.fullmatch(r"[\d:*?]+", name):
+                return f"[{name}]"  # the bus bit `data[3]`
+            self.unknown.append((line, name))
+            return ""
         finally:
             self._depth -= 1
 
-    def _if(self, line: int, words: list[_Word]) -> Value:
-        """Runs `if {condition} {then} else {otherwise}`; the condition `info exists` tests for a variable."""
-        rest = [word for word in words[1:] if word.text not in ("then", "else", "elseif") or word.is_braced]
-        while len(rest) >= 2:
-            if self._is_true(rest[0].text, line):
-                return self.run(rest[1].text, line)
-            rest = rest[2:]
-        return self.run(rest[0].text, line) if rest else ""
-
-    def _is_true(self, text: str, line: int) -> bool:
-        query = re.fullmatch(r"\s*(!?)\s*\[\s*info\s+exists\s+(\S+?)\s*\]\s*", text)
-        if query:
-            return (query[2] in self.variables) != bool(query[1])
-        return self._number(text, line) != 0
-
     def _value(self, word: _Word, line: int) -> Value:
         if word.is_braced:
-            return word.text
-        text = word.text
-        whole = _VARIABLE.fullmatch(text)
+            text = Braced(word.text)
+            text.line = word.line
+            return text
+        whole = VARIABLE.fullmatch(word.text)
         if whole:
             return self._variable(whole, line)
-        if text.startswith("[") and _closing(text, 0) == len(text) - 1:
-            return self.run(text[1:-1], line)
-        return self._substituted(text, line)
+        if word.text.startswith("[") and closing(word.text, 0) == len(word.text) - 1:
+            return self.run(word.text[1:-1], line)
+        return self._substituted(word.text, line)
 
     def _variable(self, match: re.Match[str], line: int) -> Value:
-        name = match[1] if match[1] is not None else match[2] + (match[3] or "")
-        if name not in self.variables:
-            raise DesignError.at(self._path, line, f"variable {name!r} is not set")
-        return self.variables[name]
+        if match[1] is not None:
+            return self.get(match[1], line)
+        return self.get(match[2] + (self._substituted(match[3], line) if match[3] else ""), line)
 
     def _substituted(self, text: str, line: int) -> str:
         parts, at = [], 0
         while at < len(text):
-            variable = _VARIABLE.match(text, at)
+            variable = VARIABLE.match(text, at)
+            end = closing(text, at) if text[at] == "[" else None
             if variable:
                 parts.append(as_text(self._variable(variable, line)))
                 at = variable.end()
-            elif text[at] == "[" and _closing(text, at) is not None and _is_command(text, at):
-                end = _closing(text, at)
-                assert end is not None
+            elif end is not None:
                 parts.append(as_text(self.run(text[at + 1 : end], line)))
                 at = end + 1
             elif text[at] == "\\" and at + 1 < len(text):
@@ -125,14 +197,6 @@ class Tcl:
                 parts.append(text[at])
                 at += 1
         return "".join(parts)
-
-    def _number(self, text: str, line: int) -> float:
-        """Evaluates an arithmetic expression of numbers, variables and nested commands."""
-        plain = self._substituted(text, line).strip()
-        try:
-            return _evaluated(ast.parse(plain, mode="eval").body)
-        except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-            raise DesignError.at(self._path, line, f"expr {plain!r}: expected numbers and + - * /") from None
 
     def _statements(self, text: str, first_line: int) -> list[tuple[int, list[_Word]]]:
         found, at, line = [], 0, first_line
@@ -165,72 +229,44 @@ class Tcl:
         return found
 
     def _word(self, text: str, at: int, line: int) -> tuple[_Word, int]:
-        if text[at] in '{"':
-            end = _closing(text, at)
+        if text[at : at + 1] in ("{", '"') and text[at : at + 3] != "{*}":
+            end = closing(text, at)
             if end is None:
-                raise DesignError.at(self._path, line, f"the {text[at]} that begins here is not closed")
-            return _Word(text[at + 1 : end], text[at] == "{"), end + 1
+                raise self.error(line, f"the {text[at]} that begins here is not closed")
+            return _Word(text[at + 1 : end], text[at] == "{", line), end + 1
         end = at
         while end < len(text) and text[end] not in " \t\r\n;":
             if text[end] == "[":
-                closing = _closing(text, end)
-                if closing is None:
-                    raise DesignError.at(self._path, line, "the [ that begins here is not closed")
-                end = closing
+                last = closing(text, end)
+                if last is None:
+                    raise self.error(line, "the [ that begins here is not closed")
+                end = last
             end += 2 if text[end] == "\\" and end + 1 < len(text) and text[end + 1] not in "\r\n" else 1
             if text[end - 1 : end + 1] in ("\\\n", "\\\r"):
                 end -= 1
                 break
-        return _Word(text[at : max(end, at + 1)], False), max(end, at + 1)
+        return _Word(text[at : max(end, at + 1)], False, line), max(end, at + 1)
 
 
-def flat(values: Sequence[Value]) -> list[Value]:
-    """Flattens lists of objects into one; other values remain."""
-    return [one for value in values for one in (value if isinstance(value, list) else [value])]
-
-
-def as_text(value: Value) -> str:
-    """A value as Tcl would print it."""
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _text_of(number: float) -> str:
-    return repr(number) if number != int(number) else str(int(number))
-
-
-def _is_command(text: str, at: int) -> bool:
-    """Whether a bracket within a word begins a command, which the bus bit `data[3]` does not."""
-    return not re.match(r"\[[\d:*?]+\]", text[at:])
-
-
-def _closing(text: str, at: int) -> int | None:
-    """The position of the character that closes the bracket, brace or quote at `at`; None if there is none."""
-    opening = text[at]
-    closing = {"{": "}", "[": "]", '"': '"'}[opening]
-    depth, place = 0, at
-    while place < len(text):
-        letter = text[place]
-        if letter == "\\":
-            place += 2
+def items(value: Value) -> list[Value]:
+    """The elements of a list; text is split at blanks outside of braces and quotes."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, str):
+        return [value]
+    value = value.replace("\\\n", " ")
+    found, at = list[Value](), 0
+    while at < len(value):
+        if value[at].isspace():
+            at += 1
             continue
-        if opening == '"':
-            if letter == '"' and place > at:
-                return place
-        elif letter == opening:
-            depth += 1
-        elif letter == closing:
-            depth -= 1
-            if depth == 0:
-                return place
-        place += 1
-    return None
-
-
-def _evaluated(node: ast.expr) -> float:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return float(node.value)
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_evaluated(node.operand))
-    raise ValueError("no arithmetic")
+        end = closing(value, at) if value[at] in '{"' else None
+        if end is not None:
+            found.append(value[at + 1 : end])
+            at = end + 1
+            continue
+        begin = at
+        while at < len(value) and not value[at].isspace():
+            at += 1
+        found.append(value[begin:at])
+    return found

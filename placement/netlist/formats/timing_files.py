@@ -13,11 +13,19 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.def_design import SUPPLY, connection_offsets
 from placement.netlist.formats.def_file import DIRECTIONS, DefFile
 from placement.netlist.formats.liberty import LibertyFiles, read_liberty
-from placement.netlist.formats.sdc import DesignObjects, read_sdc
+from placement.netlist.formats.sdc import read_sdc
+from placement.netlist.formats.sdc_objects import DesignObjects
 from placement.netlist.formats.verilog import plain
 from placement.netlist.repeaters import wire_model
 from placement.netlist.timing_constraints import TimingConstraints
-from placement.netlist.timing_library import FALLING_EDGE, RISING_EDGE, SETUP_FALLING, SETUP_RISING, TimingLibrary
+from placement.netlist.timing_library import (
+    FALLING_EDGE,
+    OUTPUT,
+    RISING_EDGE,
+    SETUP_FALLING,
+    SETUP_RISING,
+    TimingLibrary,
+)
 from placement.netlist.timing_netlist import TimingNetlist
 
 LONGEST = 10_000
@@ -65,17 +73,21 @@ def read_timing_files(
     node = np.where(is_port, port_node[np.where(is_port, pin, 0)] if len(port_node) else -1, component)
     of_net = np.repeat(np.arange(len(file.nets.start) - 1), np.diff(file.nets.start))[pins]
     counts = np.bincount(of_net, minlength=len(file.nets.start) - 1)
+    # A port in both directions drives its net unless a cell does.
+    is_driver = (library_pin >= 0) & (library.direction[library_pin] == OUTPUT)
+    is_driven = np.bincount(of_net[is_driver], minlength=len(counts))[of_net] > 0
+    drives = (direction == inputs[0]) | ((direction == inputs[1]) & ~is_driven)
     constraints = TimingConstraints()
     notices, sources = list(files.notices), list(files.sources)
     if sdc is not None:
-        constraints, source = read_sdc(sdc, _objects(file), time_unit=files.time_unit)
-        sources.append(source)
+        constraints, read = read_sdc(sdc, _objects(file), time_unit=files.time_unit, slew_factor=files.slew_factor)
+        sources += read
     return TimingNetlist(
         library=library,
         cell=cell,
         instance=component.astype(np.int32),
         library_pin=library_pin,
-        port=np.where(is_port, np.where(np.isin(direction, inputs), 1, 2), 0).astype(np.int8),
+        port=np.where(is_port, np.where(drives, 1, 2), 0).astype(np.int8),
         net_start=np.concatenate(([0], np.cumsum(counts[counts > 0]))).astype(np.int32),
         node=node.astype(np.int32),
         dx=offset_x.astype(np.float32),
@@ -141,7 +153,12 @@ def _objects(file: DefFile) -> DesignObjects:
     for component, pin in zip(file.nets.component[inner].tolist(), file.nets.pin[inner].tolist(), strict=True):
         pins.setdefault(component, set()).add(file.nets.pins[pin])
     number = {name: component for component, name in enumerate(file.components.names)}
-    return DesignObjects(ports, file.components.names, lambda cell: sorted(pins.get(number[cell], ())))
+    return DesignObjects(
+        ports,
+        file.components.names,
+        pins_of=lambda cell: sorted(pins.get(number[cell], ())),
+        master_of=lambda cell: file.components.masters[file.components.master[number[cell]]],
+    )
 
 
 def _unknown(file: DefFile, of_master: np.ndarray) -> list[str]:

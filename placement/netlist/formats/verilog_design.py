@@ -17,7 +17,7 @@ from placement.netlist.flat_design_checks import lint
 from placement.netlist.formats.def_design import SUPPLY, flat_design_of, unmatched_components
 from placement.netlist.formats.def_file import DefComponents, DefFile, DefNets, DefPins, read_def
 from placement.netlist.formats.lef import read_lefs
-from placement.netlist.formats.verilog import VerilogNetlist, read_verilog
+from placement.netlist.formats.verilog import VerilogNetlist, plain, read_verilog
 from placement.netlist.technology import Technology
 
 
@@ -44,7 +44,7 @@ def read_verilog_def(
             netlist does not have.
     """
     technology, sources = read_lefs(lefs)
-    file = read_def(floorplan)
+    file = read_def(floorplan, units=technology.units)
     netlist = read_verilog(verilogs, technology, top=file.design)
     merged, notices = with_netlist(file, netlist, technology)
     design = flat_design_of(merged, technology, name=name or file.design or netlist.top)
@@ -70,19 +70,38 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
     is_port = netlist.component < 0
     pin = netlist.pin.copy()
     pin[is_port] = pin_of_port[netlist.pin[is_port]]
-    count = len(netlist.start) - 1
+    is_supply = _supply_nets(netlist, technology)
+    of_net = np.repeat(np.arange(len(is_supply)), np.diff(netlist.start))
+    pins.use[pin[is_port & is_supply[of_net]]] = SUPPLY[0]
     nets = DefNets(
         names=[],
         start=netlist.start,
         component=netlist.component,
         pin=pin,
         pins=netlist.pins,
-        use=np.zeros(count, dtype=np.int8),
-        weight=np.ones(count),
-        begin=np.zeros(count, dtype=np.int64),
+        use=np.where(is_supply, SUPPLY[0], 0).astype(np.int8),
+        weight=np.ones(len(is_supply)),
+        begin=np.zeros(len(is_supply), dtype=np.int64),
     )
     components = _components(file.components, netlist, node_of, blocks)
-    return dataclasses.replace(file, components=components, pins=pins, nets=nets), (*notices, *pin_notices)
+    merged = dataclasses.replace(file, design=netlist.top, components=components, pins=pins, nets=nets)
+    return merged, (*notices, *pin_notices)
+
+
+def _supply_nets(netlist: VerilogNetlist, technology: Technology) -> np.ndarray:
+    """Whether most pins of cells and macros on a net are supply pins, bool [E], as in a netlist with power ports."""
+    inner = np.flatnonzero(netlist.component >= 0)
+    width = max(len(netlist.pins), 1)
+    master = netlist.master[netlist.component[inner]].astype(np.int64)
+    pairs, member = np.unique(master * width + netlist.pin[inner], return_inverse=True)
+    supplies = [
+        {plain(pin.name) for pin in technology.masters[name].pins if not pin.is_signal} for name in netlist.masters
+    ]
+    feeds = np.array([netlist.pins[pair % width] in supplies[pair // width] for pair in pairs.tolist()], dtype=np.int64)
+    of_net = np.searchsorted(netlist.start, inner, side="right") - 1
+    count = np.bincount(of_net, weights=2 * feeds[member.reshape(-1)] - 1, minlength=len(netlist.start) - 1)
+    is_supply: np.ndarray = count > 0
+    return is_supply
 
 
 def _components(given: DefComponents, netlist: VerilogNetlist, node_of: np.ndarray, blocks: set[str]) -> DefComponents:

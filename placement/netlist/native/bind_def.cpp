@@ -31,8 +31,8 @@ nb::list plain_names(std::string_view text, const Names& names, const nb::list& 
 }
 
 nb::dict header(std::string_view text, DefHeader&& from) {
-  return columns(text, "version", from.version, "divider", from.divider, "design", from.design, "units", from.units,
-                 "die", from.die);
+  return columns(text, "version", from.version, "divider", from.divider, "bus_bits", from.bus_bits, "design",
+                 from.design, "units", from.units, "die", from.die);
 }
 
 nb::dict rows(std::string_view text, DefRows&& from) {

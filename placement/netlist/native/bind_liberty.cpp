@@ -20,7 +20,7 @@ nb::dict read_liberty(const nb::bytes& data) {
                  "max_capacitance", from.max_capacitance, "arc_from", from.arc_from, "arc_to", from.arc_to,
                  "arc_kind", from.arc_kind, "arc_sense", from.arc_sense, "arc_tables", from.arc_tables,
                  "rows", from.rows, "columns", from.columns, "offset", from.offset, "numbers", from.numbers,
-                 "time_unit", from.time_unit, "capacitance_unit", from.capacitance_unit, "notices", from.notices);
+                 "time_unit", from.time_unit, "slew_factor", from.slew_factor, "capacitance_unit", from.capacitance_unit, "notices", from.notices);
 }
 
 }  // namespace

@@ -14,6 +14,12 @@ constexpr std::array<std::string_view, 5> kDirections = {"", "INPUT", "OUTPUT", 
 constexpr std::array<std::string_view, 9> kUses = {"",       "SIGNAL", "POWER", "GROUND", "CLOCK",
                                                    "TIEOFF", "ANALOG", "SCAN",  "RESET"};
 
+// Options that do not concern placement.
+constexpr std::array<std::string_view, 8> kComponentOptions = {"EEQMASTER", "GENERATE",  "SOURCE",   "WEIGHT",
+                                                               "FOREIGN",   "ROUTEHALO", "PROPERTY", "MASKSHIFT"};
+constexpr std::array<std::string_view, 5> kPinOptions = {"NETEXPR", "SUPPLYSENSITIVITY", "GROUNDSENSITIVITY", "VIA",
+                                                         "PROPERTY"};
+
 // Index of a word in a list; 0 if it is not in the list.
 template <std::size_t N>
 std::int8_t code(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -24,6 +30,11 @@ std::int8_t code(const std::array<std::string_view, N>& words, std::string_view 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 bool is_supply(std::int8_t use) { return use == code(kUses, "POWER") || use == code(kUses, "GROUND"); }
+
+// Whether a token is an option whose `+` has no space after it.
+bool is_glued(std::string_view token) {
+  return token.size() > 1 && token[0] == '+' && ((token[1] | 32) >= 'a' && (token[1] | 32) <= 'z');
+}
 
 // The pin that owns an additional location: NAME[3] for NAME.extra2[3]; empty if the name is not that of one.
 std::string owner_of(std::string_view name) {
@@ -58,6 +69,7 @@ void DefReader::component() {
   Site site;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this component has no ';'");
+    if (is_glued(token)) strange_.add(all.begin.back(), shown(token) + " of " + shown(all.name.back()));
     if (token != "+") continue;
     const std::string_view option = lexer_.keyword("an option");
     if (placing(option, site)) continue;
@@ -74,6 +86,8 @@ void DefReader::component() {
       if (has_points) region_boxes(region);
       all.region_component.push_back(index);
       all.region.push_back(all.regions.intern(region));
+    } else if (!among(kComponentOptions, option)) {
+      strange_.add(all.begin.back(), shown(option) + " of " + shown(all.name.back()));
     }
   }
   all.end.push_back(static_cast<std::int64_t>(lexer_.end()));
@@ -94,6 +108,7 @@ void DefReader::pin() {
   Numbers points;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(begin, "this pin has no ';'");
+    if (is_glued(token)) strange_.add(static_cast<std::int64_t>(begin), shown(token) + " of " + shown(name));
     if (token != "+") continue;
     const std::string_view option = lexer_.keyword("an option");
     if (option == "NET") {
@@ -114,47 +129,50 @@ void DefReader::pin() {
       if (is_done) continue;
       if (layer < 0) layer = all.layers.intern(name);
       points.insert(points.end(), shape.begin(), shape.end());
-    } else if (Site found; placing(option, found) && !is_done) {
-      site = found;
+    } else if (Site found; placing(option, found)) {
+      if (!is_done) site = found;
+    } else if (!among(kPinOptions, option) && option.substr(0, 7) != "ANTENNA") {
+      strange_.add(static_cast<std::int64_t>(begin), shown(option) + " of " + shown(name));
     }
   }
   // An additional location of a pin is not a pin.
-  std::int32_t index = narrow(static_cast<std::int64_t>(all.name.size()));
-  if (const std::string owner = owner_of(name); !owner.empty() && pin_of_.count(owner)) index = pin_of_.at(owner);
-  const bool is_new = pin_of_.try_emplace(name, index).second;
-  if (!is_new) duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
-  if (!is_new || static_cast<std::size_t>(index) < all.name.size()) return;
-  std::array<std::int32_t, 4> box = {0, 0, 0, 0};
+  if (const std::string owner = owner_of(name); !owner.empty() && pin_of_.count(owner)) {
+    if (!pin_of_.try_emplace(name, pin_of_.at(owner)).second) duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
+    return;
+  }
+  const auto known = pin_of_.find(name);
+  const std::int32_t index = known == pin_of_.end() ? new_pin(name, begin) : known->second;
+  if (is_declared_[index]) return duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
+  is_declared_[index] = 1;
+  all.begin[index] = static_cast<std::int64_t>(begin);
   for (std::size_t at = 0; at + 1 < points.size(); at += 2) {
+    std::int32_t* const box = &all.box[4 * static_cast<std::size_t>(index)];
     box[0] = at ? std::min(box[0], points[at]) : points[at];
     box[1] = at ? std::min(box[1], points[at + 1]) : points[at + 1];
     box[2] = at ? std::max(box[2], points[at]) : points[at];
     box[3] = at ? std::max(box[3], points[at + 1]) : points[at + 1];
   }
-  all.begin.push_back(static_cast<std::int64_t>(begin));
-  all.name.push_back(name);
-  all.box.insert(all.box.end(), box.begin(), box.end());
-  all.net.push_back(net);
-  all.layer.push_back(layer);
-  all.status.push_back(static_cast<std::int8_t>(site.status));
-  all.x.push_back(narrow(site.at.x));
-  all.y.push_back(narrow(site.at.y));
-  all.orientation.push_back(site.orientation);
-  all.direction.push_back(direction);
-  all.use.push_back(use);
-  all.special.push_back(is_special);
+  all.net[index] = net;
+  all.layer[index] = layer;
+  all.status[index] = static_cast<std::int8_t>(site.status);
+  all.x[index] = narrow(site.at.x);
+  all.y[index] = narrow(site.at.y);
+  all.orientation[index] = site.orientation;
+  all.direction[index] = direction;
+  all.use[index] = use;
+  all.special[index] = is_special;
 }
 
-// A pin that occurs only in NETS, as written by OpenROAD.
-std::int32_t DefReader::undeclared_pin(std::string_view name, std::size_t begin) {
+// Adds a pin that is not declared yet. One that occurs only in NETS, as written by OpenROAD, remains undeclared.
+std::int32_t DefReader::new_pin(std::string_view name, std::size_t begin) {
   DefPins& all = out_.pins;
-  undeclared_.add(static_cast<std::int64_t>(begin), name);
   all.begin.push_back(static_cast<std::int64_t>(begin));
   all.name.push_back(name);
   all.box.insert(all.box.end(), 4, 0);
   for (Numbers* column : {&all.net, &all.layer}) column->push_back(-1);
   for (Numbers* column : {&all.x, &all.y}) column->push_back(0);
   for (Codes* column : {&all.status, &all.orientation, &all.direction, &all.use, &all.special}) column->push_back(0);
+  is_declared_.push_back(0);
   return pin_of_[name] = narrow(static_cast<std::int64_t>(all.name.size()) - 1);
 }
 
@@ -192,7 +210,7 @@ void DefReader::net(bool is_special) {
   }
   // A special net and a regular one of its name are one net; two regular ones are not.
   const auto known = net_of_.find(name);
-  const bool joins = known != net_of_.end() && is_special_[known->second] && !is_special;
+  const bool joins = known != net_of_.end() && static_cast<bool>(is_special_[known->second]) != is_special;
   if (known != net_of_.end() && !joins) duplicate_nets_.add(static_cast<std::int64_t>(begin), name);
   const std::int32_t net = joins ? known->second : new_net(name, begin, is_special);
   if (use != 0) all.use[net] = use;
@@ -267,7 +285,7 @@ void DefReader::connect(std::int32_t net, const End& end) {
   std::int32_t pin = 0, component = -1;
   if (DefLexer::same(end.owner, "PIN") && !component_of_.count(end.owner)) {
     pin = declared_as(pin_of_, plain_pin_, end, end.pin);
-    if (pin < 0) pin = undeclared_pin(end.pin, end.begin);
+    if (pin < 0) pin = new_pin(end.pin, end.begin);
     is_connected_.resize(out_.pins.name.size());
     if (is_connected_[pin] && owner_of(end.pin).size()) return;  // another location of a pin that is already on the net
     is_connected_[pin] = 1;
@@ -289,6 +307,7 @@ void DefReader::finish_nets() {
   const DefPins& pins = out_.pins;
   is_connected_.resize(pins.name.size());
   for (std::size_t pin = 0; pin < pins.name.size(); ++pin) {
+    if (!is_declared_[pin]) undeclared_.add(pins.begin[pin], pins.name[pin]);
     if (pins.net[pin] < 0 || is_connected_[pin] || is_supply(pins.use[pin])) continue;
     const std::string_view name = pins.nets.names[pins.net[pin]];
     if (supplies_.count(name)) continue;

@@ -97,6 +97,15 @@ class DefLexer {
     }
   }
 
+  // Moves past the `;` that ends free text, in which a quotation mark without another one on its line is no string.
+  void skip_text() {
+    for (; at_ < text_.size() && text_[at_] != ';'; ++at_) {
+      const std::size_t closing = text_[at_] == '"' ? text_.find_first_of("\"\n", at_ + 1) : text_.npos;
+      if (closing != text_.npos && text_[closing] == '"') at_ = closing;
+    }
+    at_ = std::min(at_ + 1, text_.size());
+  }
+
   // The token after this one, without consuming it.
   std::string_view peek() {
     const std::size_t at = at_, begin = begin_;

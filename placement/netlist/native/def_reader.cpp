@@ -14,14 +14,9 @@ constexpr std::array<std::string_view, 8> kWireSections = {
 constexpr std::array<std::string_view, 10> kForeignSections = {
     "SCANCHAINS", "IOTIMINGS",   "FLOORPLANCONSTRAINTS", "TIMINGDISABLES", "PARTITIONS",
     "DEFAULTCAP", "CONSTRAINTS", "ASSERTIONS",           "ALIAS",          "NETEXPRESSIONS"};
-constexpr std::array<std::string_view, 7> kSkippedStatements = {
-    "NAMESCASESENSITIVE", "TECHNOLOGY", "ARRAY", "FLOORPLAN", "HISTORY", "GCELLGRID", "COMPONENTMASKSHIFT"};
+constexpr std::array<std::string_view, 6> kSkippedStatements = {
+    "NAMESCASESENSITIVE", "TECHNOLOGY", "ARRAY", "FLOORPLAN", "GCELLGRID", "COMPONENTMASKSHIFT"};
 constexpr std::int64_t kMostRows = 1'000'000;
-
-template <std::size_t N>
-bool among(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
@@ -52,7 +47,7 @@ DefContents DefReader::read() {
   }
   finish_nets();
   for (Findings* found : {&duplicate_components_, &dangling_, &duplicate_pins_, &duplicate_nets_, &miscounted_,
-                          &shapeless_, &undeclared_, &wildcards_, &layerless_, &trackless_, &foreign_, &escaped_, &behind_}) {
+                          &shapeless_, &undeclared_, &strange_, &wildcards_, &siteless_, &layerless_, &trackless_, &foreign_, &escaped_, &behind_}) {
     if (found->count) out_.findings.push_back(std::move(*found));
   }
   return std::move(out_);
@@ -83,6 +78,8 @@ bool DefReader::statement(std::string_view keyword) {
     tracks();
   } else if (among(kSkippedStatements, keyword)) {
     lexer_.skip_statement("';'");
+  } else if (keyword == "HISTORY") {
+    lexer_.skip_text();
   } else if (keyword == "BEGINEXT") {
     skip_extension();
   } else {
@@ -163,6 +160,7 @@ void DefReader::die_area() {
 
 void DefReader::row() {
   DefRows& rows = out_.rows;
+  const std::size_t begin = lexer_.offset();
   const std::string_view name = lexer_.name("the row's name"), site = lexer_.name("the row's site");
   const std::int64_t x = lexer_.integer("x"), y = lexer_.integer("y");
   const std::int8_t turned = orientation();
@@ -172,7 +170,6 @@ void DefReader::row() {
     repeat[0] = lexer_.integer("the number of sites");
     lexer_.expect("BY");
     repeat[1] = lexer_.integer("the number of sites");
-    if (repeat[0] < 1 || repeat[1] < 1) throw lexer_.error("a row must have at least one site");
     token = lexer_.need("';'");
     if (DefLexer::same(token, "STEP")) {
       repeat[2] = lexer_.integer("the step");
@@ -181,13 +178,14 @@ void DefReader::row() {
     }
   }
   if (token != ";" && token != "+") throw lexer_.error("expected ';' after the row, found '" + shown(token) + "'");
+  if (token == "+") lexer_.skip_statement("';'");
+  if (repeat[0] < 1 || repeat[1] < 1) return siteless_.add(static_cast<std::int64_t>(begin), name);
   // One statement may define several rows above each other.
   const bool is_array = repeat[0] > 1 && repeat[1] > 1;
   if (is_array && (repeat[3] == 0 || repeat[1] > kMostRows)) {
     throw lexer_.error("a ROW that is repeated in y needs a y STEP above 0 and a number of rows of at most " +
                        std::to_string(kMostRows));
   }
-  if (token == "+") lexer_.skip_statement("';'");
   for (std::int64_t row = 0; row < (is_array ? repeat[1] : 1); ++row) {
     rows.name.push_back(name);
     rows.site.push_back(rows.sites.intern(site));

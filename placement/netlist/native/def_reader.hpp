@@ -1,6 +1,7 @@
 // Reads a DEF file (LEF/DEF 5.8 Language Reference, chapter "DEF Syntax") into columns, in one pass.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@
 #include "def_straps.hpp"
 
 namespace netlist_text {
+
+template <std::size_t N>
+bool among(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 class DefReader {
  public:
@@ -52,7 +58,7 @@ class DefReader {
   // def_connectivity.cpp: components, pins and nets
   void component();
   void pin();
-  std::int32_t undeclared_pin(std::string_view name, std::size_t begin);
+  std::int32_t new_pin(std::string_view name, std::size_t begin);
   void net(bool is_special);
   std::int32_t new_net(std::string_view name, std::size_t begin, bool is_special);
   End connection();
@@ -83,7 +89,7 @@ class DefReader {
   StrapFinder straps_;     // of the current net
   Numbers net_of_connection_;
   Codes is_special_;    // of each net
-  Codes is_connected_;  // of each pin
+  Codes is_connected_, is_declared_;  // of each pin
   Findings duplicate_components_{"duplicate component names"},
       dangling_{"connections to components that do not exist"};
   // Harmless; reported in DefFile.notices.
@@ -93,6 +99,8 @@ class DefReader {
       shapeless_{"blockages without a shape are ignored"},
       undeclared_{"ports in NETS that PINS does not declare are added"},
       wildcards_{"connections of signals to all components (*) are ignored"},
+      strange_{"options of components and pins that are unknown are ignored"},
+      siteless_{"rows without a site are ignored"},
       trackless_{"TRACKS whose count or step is not above 0 are ignored"},
       layerless_{"TRACKS without a LAYER are ignored"},
       foreign_{"statements that are unknown or do not concern placement are ignored"},

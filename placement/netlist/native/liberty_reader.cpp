@@ -24,6 +24,31 @@ bool parse(std::string_view text, double& value) {
   return failure == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
+  return result;
+}
+
+// The name and the bounds of a bit `A[3]` or a range `A[7:0]`; bounds of -1: neither.
+struct Range {
+  std::string name;
+  std::int32_t from = -1, to = -1;
+};
+
+Range range_of(std::string_view text) {
+  const std::size_t open = text.find('['), colon = text.find(':', std::min(open, text.size()));
+  if (open == std::string_view::npos || text.back() != ']') return {std::string(text)};
+  const std::string_view last = text.substr((colon == std::string_view::npos ? open : colon) + 1);
+  Range range{std::string(text.substr(0, open))};
+  const auto first = std::from_chars(text.data() + open + 1, text.data() + text.size(), range.from);
+  const auto second = std::from_chars(last.data(), last.data() + last.size(), range.to);
+  if (first.ec != std::errc() || second.ec != std::errc() || std::abs(range.from - range.to) >= kMostBits) {
+    return {std::string(text)};
+  }
+  return range;
+}
+
 enum class Axis { kNone, kSlew, kLoad, kClockSlew };
 
 struct Table {
@@ -102,13 +127,19 @@ class LibraryReader {
       out_.notices.push_back(none);
     }
     const auto* load = group_.list("capacitive_load_unit");
-    double count = 0;
-    const bool is_known = load != nullptr && load->size() == 2 && parse((*load)[0], count) && count > 0 &&
-                          ((*load)[1] == "pf" || (*load)[1] == "ff" || (*load)[1] == "pF" || (*load)[1] == "fF");
+    double count = 1;
+    const std::string unit = load != nullptr && load->size() == 2 ? lower((*load)[1]) : "pf";
+    const bool is_known = load == nullptr || (load->size() == 2 && parse((*load)[0], count) && count > 0 &&
+                                              (unit == "pf" || unit == "ff"));
     if (!is_known) {
       throw error(group_.offset, "capacitive_load_unit must be a number and pf or ff, for example (1, pf)");
     }
-    out_.capacitance_unit = count * (((*load)[1][0] | 0x20) == 'p' ? 1000.0 : 1.0);
+    out_.capacitance_unit = count * (unit == "pf" ? 1000.0 : 1.0);
+    if (load == nullptr) {
+      Findings none{"libraries without capacitive_load_unit: 1 pF is assumed"};
+      none.add(group_.offset, group_.argument());
+      out_.notices.push_back(none);
+    }
     const double low = number(group_, "slew_lower_threshold_pct_rise", 20.0);
     const double high = number(group_, "slew_upper_threshold_pct_rise", 80.0);
     const double derate = number(group_, "slew_derate_from_library", 1.0);
@@ -123,7 +154,8 @@ class LibraryReader {
     std::size_t digits = 0;
     while (digits < word.size() && ((word[digits] >= '0' && word[digits] <= '9') || word[digits] == '.')) ++digits;
     double count = 0;
-    const std::string_view unit = word.substr(digits);
+    std::string unit = lower(word.substr(digits));
+    unit.erase(0, unit.find_first_not_of(' '));
     const double scale = unit == "ps" ? 1.0 : unit == "ns" ? 1000.0 : unit == "us" ? 1e6 : unit == "fs" ? 1e-3 : 0.0;
     if (!parse(word.substr(0, digits), count) || !(count > 0) || scale == 0) {
       throw error(offset_of(word, group_), "time_unit '" + shown(word) +
@@ -139,14 +171,15 @@ class LibraryReader {
     const bool is_latch = group.group("latch") != nullptr || group.group("latch_bank") != nullptr;
     // Pins first, because arcs may come from pins that follow.
     for (const Group& child : group.groups) {
+      if (child.type == "type") types_[child.argument()] = &child;
+    }
+    for (const Group& child : group.groups) {
       if (child.type == "pin") {
-        for (const std::string_view name : child.arguments) add_pin(child, child, std::string(name));
+        for (std::string& name : names_of(child)) add_pin(child, child, std::move(name));
       } else if (child.type == "bus") {
         add_bus(child);
       } else if (child.type == "bundle") {
-        for (const Group& pin : child.groups) {
-          if (pin.type == "pin") add_pin(pin, child, std::string(pin.argument()));
-        }
+        add_bundle(child);
       }
     }
     for (const Group& child : group.groups) timing_of(child, is_latch);
@@ -169,14 +202,50 @@ class LibraryReader {
                   "bit_from and bit_to must be integers of at least 0 and differ by less than 100,000");
     }
     const auto low = static_cast<std::int32_t>(std::min(from, to)), high = static_cast<std::int32_t>(std::max(from, to));
+    const auto own = own_pins(group);
     for (std::int32_t bit = low; bit <= high; ++bit) {
-      const std::string name = std::string(group.argument()) + "[" + std::to_string(bit) + "]";
-      const Group* own = nullptr;
-      for (const Group& pin : group.groups) {
-        if (pin.type == "pin" && pin.argument() == name) own = &pin;
-      }
-      bits.push_back(add_pin(own == nullptr ? group : *own, group, name));
+      std::string name = std::string(group.argument()) + "[" + std::to_string(bit) + "]";
+      const auto found = own.find(name);
+      bits.push_back(add_pin(found == own.end() ? group : *found->second, group, std::move(name)));
     }
+  }
+
+  void add_bundle(const Group& group) {
+    const auto own = own_pins(group);
+    std::vector<std::string> names;
+    if (const auto* members = group.list("members")) {
+      for (const std::string_view member : *members) names.emplace_back(member);
+    } else {
+      for (const auto& [name, pin] : own) names.push_back(name);
+    }
+    std::vector<std::int32_t>& bits = bits_of_[std::string(group.argument())];
+    for (std::string& name : names) {
+      const auto found = own.find(name);
+      bits.push_back(add_pin(found == own.end() ? group : *found->second, group, std::move(name)));
+    }
+  }
+
+  // The names of a pin group, which may have ranges of bits, from the lowest: `pin (A, D[7:0])`.
+  static std::vector<std::string> names_of(const Group& group) {
+    std::vector<std::string> names;
+    for (const std::string_view argument : group.arguments) {
+      const Range range = range_of(argument);
+      if (range.from < 0) names.push_back(range.name);
+      for (std::int32_t bit = std::min(range.from, range.to); bit >= 0 && bit <= std::max(range.from, range.to); ++bit) {
+        names.push_back(range.name + "[" + std::to_string(bit) + "]");
+      }
+    }
+    return names;
+  }
+
+  // The pin groups within a bus or bundle, by name.
+  static std::map<std::string, const Group*> own_pins(const Group& group) {
+    std::map<std::string, const Group*> found;
+    for (const Group& pin : group.groups) {
+      if (pin.type != "pin") continue;
+      for (std::string& name : names_of(pin)) found[std::move(name)] = &pin;
+    }
+    return found;
   }
 
   // `around` supplies what the pin's own group does not define.
@@ -203,29 +272,33 @@ class LibraryReader {
   void timing_of(const Group& group, bool is_latch) {
     std::vector<std::int32_t> pins;
     if (group.type == "pin") {
-      for (const std::string_view name : group.arguments) pins.push_back(pin_of_.at(std::string(name)));
-    } else if (group.type == "bus") {
+      for (const std::string& name : names_of(group)) {
+        if (const auto pin = pin_of_.find(name); pin != pin_of_.end()) pins.push_back(pin->second);
+      }
+    } else if (group.type == "bus" || group.type == "bundle") {
       pins = bits_of_.at(std::string(group.argument()));
-    } else if (group.type != "bundle") {
+    } else {
       return;
     }
     for (const Group& child : group.groups) {
       if (child.type == "timing" && !pins.empty()) timing(child, pins, is_latch);
-      if (child.type == "pin" && pin_of_.count(std::string(child.argument()))) timing_of(child, is_latch);
+      if (child.type == "pin") timing_of(child, is_latch);
     }
   }
 
   void timing(const Group& group, const std::vector<std::int32_t>& to, bool is_latch) {
     const std::string_view type = group.value("timing_type");
     Arc arc;
-    if (type.empty() || type.substr(0, 13) == "combinational" || type == "three_state_enable") {
+    if (type.empty() || type.substr(0, 13) == "combinational" || type.substr(0, 18) == "three_state_enable") {
       arc.kind = is_latch ? ArcKind::kTransparent : ArcKind::kCombinational;
     } else if (type == "rising_edge" || type == "falling_edge") {
       arc.kind = type == "rising_edge" ? ArcKind::kRisingEdge : ArcKind::kFallingEdge;
-    } else if (type == "setup_rising" || type == "setup_falling") {
-      arc.kind = type == "setup_rising" ? ArcKind::kSetupRising : ArcKind::kSetupFalling;
+    } else if (type == "setup_rising" || type == "recovery_rising") {
+      arc.kind = ArcKind::kSetupRising;
+    } else if (type == "setup_falling" || type == "recovery_falling") {
+      arc.kind = ArcKind::kSetupFalling;
     } else {
-      if (type.substr(0, 4) != "hold" && type.substr(0, 3) != "min") unused_.add(group.offset, type);
+      if (type.substr(0, 4) != "hold" && type.substr(0, 3) != "min" && type.substr(0, 7) != "removal") unused_.add(group.offset, type);
       return;
     }
     const std::string_view sense = group.value("timing_sense");
@@ -233,6 +306,8 @@ class LibraryReader {
     const bool is_check = arc.kind == ArcKind::kSetupRising || arc.kind == ArcKind::kSetupFalling;
     bool has_table = false;
     for (std::size_t edge = 0; edge < 2; ++edge) {
+      const std::string_view other = edge == 0 ? "_fall" : "_rise";  // `combinational_fall` has no rising output
+      if (type.size() > 5 && type.substr(type.size() - 5) == other) continue;
       has_table |= read_table(group, is_check ? kLimit[edge] : kDelay[edge], is_check, false, arc.tables[edge]);
       if (!is_check) read_table(group, kSlew[edge], false, true, arc.tables[2 + edge]);
     }
@@ -240,28 +315,42 @@ class LibraryReader {
       no_table_.add(group.offset, out_.pins[static_cast<std::size_t>(to.front())]);
       return;
     }
-    const std::string_view related = group.value("related_pin");
-    for (std::size_t at = 0; at < related.size();) {
-      const std::size_t end = std::min(related.find(' ', at), related.size());
-      if (end > at) connect(group, std::string(related.substr(at, end - at)), to, arc);
-      at = end + 1;
+    for (const char* name : {"related_pin", "related_bus_pins"}) {
+      const std::string_view related = group.value(name);
+      for (std::size_t at = 0; at < related.size();) {
+        const std::size_t end = std::min(related.find(' ', at), related.size());
+        if (end > at) connect(group, related.substr(at, end - at), to, arc, std::string_view(name) == "related_pin");
+        at = end + 1;
+      }
     }
   }
 
-  // Adds the arc from a pin, or from each bit of a bus: bit to bit if the numbers are equal, else all to all.
-  void connect(const Group& group, const std::string& related, const std::vector<std::int32_t>& to, Arc arc) {
-    const auto bus = bits_of_.find(related);
-    const auto pin = pin_of_.find(related);
-    if (bus == bits_of_.end() && pin == pin_of_.end()) {
+  // Adds the arc from a pin, or from each bit of a bus, bundle or range: with `by_bit`, bit to bit if the numbers are
+  // equal; else all to all.
+  void connect(const Group& group, std::string_view related, const std::vector<std::int32_t>& to, Arc arc, bool by_bit) {
+    std::vector<std::int32_t> from;
+    if (const auto bus = bits_of_.find(std::string(related)); bus != bits_of_.end()) {
+      from = bus->second;
+    } else {
+      Group range;
+      range.arguments = {related};
+      for (const std::string& name : names_of(range)) {
+        if (const auto pin = pin_of_.find(name); pin != pin_of_.end()) from.push_back(pin->second);
+      }
+    }
+    if (from.empty()) {
       no_pin_.add(group.offset, related);
       return;
     }
-    const std::vector<std::int32_t> from = bus == bits_of_.end() ? std::vector<std::int32_t>{pin->second} : bus->second;
+    const ArcKind kind = arc.kind;
     for (std::size_t target = 0; target < to.size(); ++target) {
       for (std::size_t source = 0; source < from.size(); ++source) {
-        if (from.size() > 1 && from.size() == to.size() && source != target) continue;
+        if (by_bit && from.size() > 1 && from.size() == to.size() && source != target) continue;
         arc.from = from[source];
         arc.to = to[target];
+        // The clock passes through the gate of a cell with a latch; only data is held.
+        const bool is_clock = out_.is_clock[static_cast<std::size_t>(arc.from)] != 0;
+        arc.kind = kind == ArcKind::kTransparent && is_clock ? ArcKind::kCombinational : kind;
         merge(arc);
       }
     }

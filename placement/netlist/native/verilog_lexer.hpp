@@ -1,9 +1,11 @@
-// Tokens of a structural Verilog file; comments, attributes `(* … *)` and compiler directives are skipped.
+// Tokens of a structural Verilog file; comments, attributes `(* … *)` and compiler directives are skipped. Of
+// conditionals, the text for which the file itself defines the macro is read. Uses of macros are errors.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "text.hpp"
 
@@ -75,11 +77,16 @@ class VerilogLexer {
  private:
   void advance();
   void skip_space();
+  void skip_attribute();
+  std::string_view directive_word();
+  void read_directive();
+  void skip_branch(std::size_t begin, bool to_end);
   void read_number();
 
   std::string_view text_;
   std::size_t at_ = 0;
   VerilogToken token_;
+  std::unordered_set<std::string_view> macros_{"SYNTHESIS"};  // and those that the text has defined
 };
 
 }  // namespace netlist_text

@@ -20,8 +20,8 @@ from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import constraints_of, constraints_text
 from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.faults import DragFaults, Faults, find_faults
 from placement.netlist.files import read_text, write_whole
-from placement.report.view.faults import DragFaults, Faults, find_faults
 
 STEPS_VERSION = 1  # format version of the file of steps
 

@@ -148,6 +148,46 @@ def test_gzipped_files_next_to_the_aux_are_found(tmp_path: Path) -> None:
     assert read_bookshelf(aux)[0].netlist.num_nets == 2
 
 
+VARIANTS = {
+    "marks and letters": {
+        "nodes": "\ufeff# © 2005\n" + FILES["nodes"].replace("Num", "NUM"),
+        "pl": "\ufeff" + FILES["pl"],
+    },
+    "small letters": {suffix: text.lower() for suffix, text in FILES.items() if suffix != "nets"},
+    "no colons": {
+        "nets": FILES["nets"].replace("NetDegree :", "netdegree").replace(" :", ""),
+        "pl": FILES["pl"].replace(" :", ""),
+    },
+    "rows without sites": {
+        "scl": FILES["scl"].replace("NumSites : 50\n", "NumSites : 50\n SubrowOrigin : 60 NumSites : 0\n")
+    },
+    "more words": {
+        "nodes": FILES["nodes"].replace("m 20 30", "m 20 30 movable"),
+        "nets": FILES["nets"].replace("NetDegree : 3 one", "NetDegree : 3 one x").replace(": -5 2.5", ": -5 2.5 : 1 1"),
+        "pl": FILES["pl"]
+        .replace("m 0 0 :", "m 0 0 0 :")
+        .replace("f 60 80 : FS /FIXED", "f 60 80 DIMS = (40, 20) : FS FIXED"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_that_mean_the_same(tmp_path: Path, name: str) -> None:
+    plain = read_bookshelf(write(tmp_path, FILES))[0]
+    other = read_bookshelf(write(tmp_path, FILES | VARIANTS[name]))[0]
+    assert other.placement == plain.placement and other.netlist.names == plain.netlist.names
+    for field in ("kind", "width", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start"):
+        assert getattr(other.netlist, field).tolist() == getattr(plain.netlist, field).tolist(), field
+    assert other.floorplan.rows.width.tolist() == plain.floorplan.rows.width.tolist()
+    noted = [notice for notice in other.notices if "unknown words, which are ignored" in notice]
+    assert len(noted) == {"rows without sites": 1, "more words": 3}.get(name, 0)
+
+
+def test_names_may_contain_a_hash(tmp_path: Path) -> None:
+    files = {suffix: text.replace("m ", "u#m ").replace("m\n", "u#m\n") for suffix, text in FILES.items()}
+    assert "u#m" in read_bookshelf(write(tmp_path, files))[0].netlist.names
+
+
 FAULTS = {
     "fewer nodes": (
         {"nodes": FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6")},

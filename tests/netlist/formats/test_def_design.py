@@ -116,11 +116,6 @@ FAULTS = {
         "a single row does not show its height",
     ),
     "rows without a step": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "repeated in y needs a y STEP"),
-    "slanted die": (
-        LEF,
-        DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
-        r"chip\.def: DIEAREA has slanted edges: every edge must be horizontal or vertical",
-    ),
 }
 
 

@@ -126,6 +126,18 @@ def test_a_macro_that_is_there_twice_in_one_size_counts_once(tmp_path: Path) -> 
     library = read_lefs([write(tmp_path, LEF.replace("END LIBRARY\n", again))])[0]
     assert list(library.masters) == ["RAM", "INV"]
     assert [pin.name for pin in library.masters["INV"].pins] == ["A", "Y"]
+    (notice,) = library.notices
+    assert notice == "macro 'INV' is defined twice in the LEF files, once without pin 'A': the first definition is used"
+
+
+def test_files_without_masters(tmp_path: Path) -> None:
+    empty = write(tmp_path, "VERSION 5.8 ;\nVIA v LAYER M1 ; RECT 0 0 1 1 ; END v\nEND LIBRARY\n", "vias.lef")
+    library = read_lefs([write(tmp_path, LEF), empty])[0]
+    assert library.notices == (f"{empty}: the file contains no layer, site or macro",)
+    for name, data in {"bzip2": b"BZh9", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd", "zip": b"PK\3\4"}.items():
+        empty.write_bytes(data + b"packed")
+        with pytest.raises(DesignError, match=f"is compressed by {name}; must be plain or gzipped"):
+            read_lefs([empty])
 
 
 def test_keywords_may_be_small(tmp_path: Path) -> None:

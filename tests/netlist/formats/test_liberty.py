@@ -20,7 +20,7 @@ from placement.netlist.timing_library import (
     TimingLibrary,
     buffers,
 )
-from tests.support.small_timing import DELAY, LIBERTY, SETUP
+from tests.support.small_timing import DELAY, LIBERTY, SETUP, arc, check
 
 
 def read(tmp_path: Path, *texts: str) -> LibertyFiles:
@@ -99,6 +99,55 @@ def test_axes_in_the_other_order(tmp_path: Path) -> None:
     # The table's second value belonged to the second load; now it belongs to the second slew.
     assert library.look_up(table, 50.0, 0.0) == pytest.approx(constant + 50 * per_load)
     assert library.look_up(table, 0.0, 100.0) == pytest.approx(constant + 100 * per_slew)
+
+
+MEMORY_ARCS = sorted(
+    [("CK", f"D[{bit}]", SETUP_RISING, 0) for bit in range(2)]
+    + [("CK", f"Q[{bit}]", RISING_EDGE, 0) for bit in range(2)]
+)
+DATA, OUT = (
+    f"direction : input; capacitance : 4; {check('CK')}",
+    f"direction : output; {arc('RAM', 'CK', '', 'rising_edge')}",
+)
+
+
+@pytest.mark.parametrize(
+    "pins",
+    [
+        f"bus (D) {{ bus_type : two; pin (D[1:0]) {{ {DATA} }} }} "
+        f"bus (Q) {{ bus_type : two; pin (Q[0:1]) {{ {OUT} }} }}",
+        f"bus (D) {{ bus_type : own; {DATA} }} bus (Q) {{ bus_type : own; {OUT} }} "
+        "type (own) { bit_width : 2; bit_from : 0; bit_to : 1; }",
+        f"bus (D) {{ bus_type : two; {DATA} }} bus (Q) {{ bus_type : two; {OUT} }}".replace("pin :", "bus_pins :"),
+        f"bundle (D) {{ members (D[1], D[0]); {DATA} }} "
+        f"bundle (Q) {{ members (Q[0], Q[1]); direction : output; pin (Q[0]) {{ {OUT} }} pin (Q[1]) {{ {OUT} }} }}",
+        f"pin (D[1:0]) {{ {DATA} }} pin (Q[1], Q[0]) {{ {OUT} }}",
+    ],
+    ids=["ranges in buses", "type in the cell", "related_bus_pins", "bundles", "ranges"],
+)
+def test_pins_of_memories(tmp_path: Path, pins: str) -> None:
+    begin = LIBERTY.index("bus (D)")
+    library = read(tmp_path, f"{LIBERTY[:begin]}{pins} }} }}").library
+    assert sorted(arcs_of(library, "RAM")) == MEMORY_ARCS
+    index = library.pin_index(3)
+    assert [(library.rise_capacitance[index[name]], library.direction[index[name]]) for name in ("D[0]", "Q[1]")] == [
+        (4, 1),
+        (0, 2),
+    ]
+
+
+def test_edges_of_arcs_and_missing_units(tmp_path: Path) -> None:
+    text = LIBERTY.replace("negative_unate; ", "negative_unate; timing_type : combinational_rise; ", 1)
+    files = read(tmp_path, text.replace("capacitive_load_unit (1, ff);", "").replace('"1ps"', '"1 PS"'))
+    assert (files.library.arc_tables[:4] >= 0).tolist() == [True, False, True, False]
+    assert files.library.rise_capacitance[0] == 2 * 1000 and files.time_unit == 1.0
+    assert "libraries without capacitive_load_unit: 1 pF is assumed: hand" in files.notices[0]
+
+
+def test_the_clock_passes_through_a_gate_with_a_latch(tmp_path: Path) -> None:
+    text = LIBERTY.replace("cell (BUF) {", 'cell (BUF) { latch (IQ, IQN) { enable : "!A"; }')
+    text = text.replace("capacitance : 1; }", "capacitance : 1; clock : true; }", 1)
+    assert arcs_of(read(tmp_path, text).library, "BUF") == [("A", "Y", COMBINATIONAL, 1)]
 
 
 def test_a_latch_is_transparent(tmp_path: Path) -> None:

@@ -158,6 +158,15 @@ def test_truncated_files_are_rejected(kept: int, netlist: Netlist, tmp_path: Pat
         read(netlist, tmp_path, PLACEMENT[:kept])
 
 
+def test_what_the_design_knows_may_be_missing(netlist: Netlist, tmp_path: Path) -> None:
+    canvas, located = read(netlist, tmp_path, PLACEMENT)
+    lines = [line for line in PLACEMENT.splitlines() if line[:1] not in ("#", "0")]
+    (tmp_path / "in.plc").write_text("\n".join(f"{line} # by hand" for line in lines))
+    assert read_placement(tmp_path / "in.plc", netlist, located=located, canvas=canvas) == (canvas, located)
+    with pytest.raises(DesignError, match="do not give the canvas's 'Columns'"):
+        read_placement(tmp_path / "in.plc", netlist, located=located)
+
+
 finite = st.floats(-1e9, 1e9)
 positive = st.floats(min_value=100, max_value=1e9)
 

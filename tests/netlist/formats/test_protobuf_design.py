@@ -74,6 +74,15 @@ def write(tmp_path: Path, text: str = FLAT, floorplan: str = DEF) -> tuple[Path,
     return tmp_path / "flat.pb.txt", tmp_path / "plan.def"
 
 
+def test_ports_without_positions_are_spread_on_the_canvas(tmp_path: Path) -> None:
+    text = FLAT.replace(node("out", "port", x=40.0, y=15.0), node("out", "port", side="RIGHT"))
+    design = read_protobuf_canvas(write(tmp_path, text)[0], CANVAS)
+    ports = design.netlist.ports
+    at = list(zip(design.placement.x[ports].tolist(), design.placement.y[ports].tolist(), strict=True))
+    assert at[0] == (0, 5) and (at[1][0] in (0, 40) or at[1][1] in (0, 30))
+    assert "1 of 2 ports have no position: they are spread evenly on the edges of the die" in design.notices
+
+
 def assert_equal(first: Netlist, second: Netlist) -> None:
     for field in dataclasses.fields(Netlist):
         one, other = getattr(first, field.name), getattr(second, field.name)

@@ -9,13 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.sdc import DesignObjects, read_sdc
-from placement.netlist.timing_constraints import Clock, Object, PathException, PortDelay, TimingConstraints
+from placement.netlist.formats import tcl
+from placement.netlist.formats.sdc import read_sdc
+from placement.netlist.formats.sdc_objects import REGISTERS, DesignObjects
+from placement.netlist.timing_constraints import (
+    Clock,
+    Derating,
+    Object,
+    PathException,
+    PortDelay,
+    PortTransition,
+    TimingConstraints,
+)
 
 OBJECTS = DesignObjects(
     ports={"clk": 1, "in": 1, "bus[0]": 1, "bus[1]": 1, "out": 2},
     cells=["u/ff[0]", "u/ff[1]", "u/gate"],
     pins_of=lambda cell: ["A", "Y"] if cell == "u/gate" else ["CK", "D", "Q"],
+    master_of=lambda cell: "INV" if cell == "u/gate" else "DFF",
 )
 CLOCK = "create_clock -name c -period 10 [get_ports clk]\n"
 
@@ -93,11 +104,108 @@ def test_clock_groups_are_false_both_ways(tmp_path: Path) -> None:
 
 
 def test_conditions(tmp_path: Path) -> None:
-    text = "set p 7\nif {[info exists ::env(PERIOD)]} {\n set p 9\n} else {\n set q 1 }\nif {$p > 6} { set p 5 }\n"
-    with pytest.raises(DesignError, match=r"chip\.sdc:6: expr '7 > 6'"):
-        read(tmp_path, text)
-    found = read(tmp_path, text.partition("if {$p")[0] + CLOCK.replace("10", "$p"))
-    assert found.clocks[0].period == 7
+    text = "set p 7\nif {[info exists ::env(NO_SUCH)]} {\n set p 9\n} elseif {$p > 6 && $p ne {x}} {\n set p 5 }\n"
+    found = read(tmp_path, text + CLOCK.replace("10", "$p"))
+    assert found.clocks[0].period == 5
+
+
+def test_a_file_as_flows_write_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERIOD_OF_TEST", "9")
+    (tmp_path / "common.tcl").write_text("proc part {of {share 2}} {\n  return [expr {$of / $share}]\n}\n")
+    text = """
+    source common.tcl
+    if {[info exists ::env(PERIOD_OF_TEST)]} { set period $::env(PERIOD_OF_TEST) } else { set period 1 }
+    set port [get_ports clk]
+    create_clock -name core -period $period -waveform [list 0 [part $period]] $port
+    set inputs [lsearch -inline -all -not -exact [all_inputs] $port]
+    set_input_delay [expr $period * 0.5] -clock core $inputs
+    set late {}
+    foreach one [all_outputs] {
+        if {[get_property $one direction] eq "output" && [string match o* [get_full_name $one]]} { lappend late $one }
+    }
+    set_output_delay [part 9.0 4] -clock core $late
+    foreach {bit value} {0 1 1 2} { set_multicycle_path $value -from [get_ports bus[$bit]] }
+    set_false_path -to [get_cells * -filter "ref_name =~ DF* && full_name != u/ff[0]"]
+    """
+    found = read(tmp_path, text)
+    assert found.clocks == (Clock("core", 9, 0, 4, (Object("port", "clk"),)),)  # Integers divide to an integer.
+    assert [(one.port, one.rise) for one in found.inputs] == [("in", 4.5), ("bus[0]", 4.5), ("bus[1]", 4.5)]
+    assert [(one.port, one.fall) for one in found.outputs] == [("out", 2.25)]
+    assert found.exceptions == (
+        PathException(1, (Object("port", "bus[0]"),)),
+        PathException(2, (Object("port", "bus[1]"),)),
+        PathException(0, (), (Object("cell", "u/ff[1]"),)),
+    )
+    assert found.notices == (f"{tmp_path}/chip.sdc: environment variables that it reads: PERIOD_OF_TEST=9",)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("7 / 2 + 7 % 4", "6"),
+        ("7 / 2.0", "3.5"),
+        ("-3 + 2 * (4 - 1)", "3"),
+        ("[info exists no] ? $no : 80", "80"),
+        ("0 && $no || 2 > 1", "1"),
+        ('"a b" eq {a b} && !0', "1"),
+        ("round(2.5) + max(1, 2.25)", "5.25"),
+        ("1e3 == 1000 && {x} < {y}", "1"),
+    ],
+)
+def test_expressions(tmp_path: Path, expression: str, value: str) -> None:
+    found = read(tmp_path, f"create_clock -period 1 -name [expr {{{expression}}}]")
+    assert found.clocks[0].name == value
+
+
+def test_loops_and_lists(tmp_path: Path) -> None:
+    text = """
+    set found {}
+    for {set i 0} {$i < 9} {incr i} {
+        if {$i == 1} continue
+        if {$i > 3} { break }
+        lappend found $i
+    }
+    while {[llength $found] > 2} { set found [lrange $found 1 end] }
+    switch -glob [lindex $found end] { 1* - 3* { append name [join $found _] } default { error "no" } }
+    if {[catch { error "wrong" } message]} { set name "$name.[string length [lindex [split $message :] end]]" }
+    foreach {*}[list x {a b}] { append name $x }
+    create_clock -period 1 -name $name
+    """
+    assert read(tmp_path, text).clocks[0].name == "2_3.6ab"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("set_max_delay 80 -from [all_inputs -no_clocks] -to [all_registers]", ("registers", 80.0, False)),
+        ("set_max_delay -ignore_clock_latency [expr {0.5 * 10}] -to out", ("port", 5.0, True)),
+    ],
+)
+def test_maximum_delays(tmp_path: Path, line: str, expected: tuple[str, float, bool]) -> None:
+    (found,) = read(tmp_path, CLOCK + line).exceptions
+    assert (found.ends[0].kind, found.delay, found.ignores_latency) == expected
+    assert (found.ends[0] == REGISTERS) == (expected[0] == "registers")
+
+
+def test_slews_and_derating(tmp_path: Path) -> None:
+    text = """set_clock_transition -max 3 c
+    set_clock_transition -min 9 c
+    set_input_transition 2 [get_ports bus*]
+    set_timing_derate -late 1.5
+    set_timing_derate -late -net_delay 1.25
+    set_timing_derate -early 0.5
+    """
+    (tmp_path / "chip.sdc").write_text(CLOCK + text)
+    found = read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=1.0, slew_factor=2.0)[0]  # 3 ps from 25% to 75%
+    assert found.clocks[0].transition == 6
+    assert found.transitions == (PortTransition("bus[0]", 4), PortTransition("bus[1]", 4))
+    assert found.derating == Derating(cells=1.5, wires=1.25)
+
+
+def test_a_clock_replaces_those_at_its_port(tmp_path: Path) -> None:
+    text = CLOCK + "set_input_delay 1 -clock c in\ncreate_clock -name d -period 5 [get_ports clk]\n"
+    found = read(tmp_path, text + "create_clock -name e -period 4 -add [get_ports clk]")
+    assert [clock.name for clock in found.clocks] == ["d", "e"] and not found.inputs
 
 
 @pytest.mark.parametrize(
@@ -163,7 +271,6 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("create_clock -period ten clk", ":1: -period of create_clock: expected a number, found 'ten'"),
         ("create_clock -period 0 clk", ":1: clock 'clk': a period of 0 must be above 0"),
         ("create_clock -period 5", ":1: create_clock: expected -name or a source"),
-        (CLOCK + "set_input_delay 1 in", ":2: set_input_delay: expected -clock"),
         (CLOCK + "set_multicycle_path 0 -to out", ":2: set_multicycle_path: 0 must be a whole number"),
         (
             CLOCK + "create_generated_clock -source clk -divide_by 0 u/gate/Y",
@@ -174,6 +281,11 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("create_clock -period {5", r":1: the \{ that begins here is not closed"),
         ("set a [expr 1 / 0]", ":1: expr '1 / 0': expected numbers"),
         ("set a [expr __import__('os')]", ":1: expr "),
+        ("\nif {1} {\n set p $::env(NO_SUCH_VARIABLE)\n}", ":3: environment variable 'NO_SUCH_VARIABLE' is not set"),
+        ("source nowhere.tcl", ":1: .*nowhere.tcl: cannot be read"),
+        ("proc p {a} {}\np", ":2: the argument 'a' of a procedure is missing"),
+        ("lindex", ":1: lindex '': arguments are missing"),
+        ("get_ports -regexp {a(}", ":1: get_ports: 'a\\(' is not a valid expression"),
         ("create_clock -period 5 -waveform {3 1} clk", ":1: clock 'clk': -waveform must be two rising times"),
     ],
 )
@@ -182,7 +294,13 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, message: str) -> N
         read(tmp_path, text)
 
 
-@given(st.text(alphabet='set[]{}$"\\;# \n-from get_ports clk1.', max_size=80))
+def test_a_loop_without_end_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcl, "_MOST_STATEMENTS", 100)
+    with pytest.raises(DesignError, match=r"chip\.sdc:2: a loop does not end within 100 statements"):
+        read(tmp_path, "while {1} {\n set a 1 }")
+
+
+@given(st.text(alphabet='set[]{}$"\\;# \n-from get_ports clk1.?&|:()<*', max_size=80))
 def test_any_text_is_read_or_rejected(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     try:
         read(tmp_path_factory.getbasetemp(), text)

@@ -135,6 +135,35 @@ def test_a_top_is_chosen_by_its_name(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
+def test_directives_and_attributes(tmp_path: Path) -> None:
+    text = """`timescale 1ns/1ps
+`define HAS_Q
+(* src = "a.v:1 *)" *)
+module chip (input x,
+`ifdef POWER
+  inout VDD,
+`endif
+`ifdef HAS_Q
+  output q,
+`else
+  output r,
+`endif
+  output y);
+`ifndef HAS_Q
+  `ifdef X
+  `endif
+  INV a (.A(x), .Y(y));
+`elsif SYNTHESIS
+  INV b (.A(x), .Y(y));
+`else
+  INV c (.A(x), .Y(y));
+`endif
+endmodule
+"""
+    netlist = read(tmp_path, text)
+    assert (netlist.ports, netlist.names) == (["x", "q", "y"], ["b"])
+
+
 def test_black_boxes_are_named(tmp_path: Path) -> None:
     netlist = read(tmp_path, "module box (input i); endmodule\nmodule chip (input x); box b (.i(x)); endmodule")
     assert netlist.names == []
@@ -165,6 +194,8 @@ def test_black_boxes_are_named(tmp_path: Path) -> None:
         ("module chip (input x);\n INV u (.A(2'b12));\nendmodule", ":2: .*digit that is invalid in its base"),
         ("module chip (x);\n INV u (.A(x));\nendmodule", ":1: port 'x' of module 'chip' has no direction"),
         ("module a ();\nendmodule\nmodule a ();\nendmodule", ":3: module 'a' is defined twice"),
+        ("module chip (input x);\n `MY_CELL u (.A(x));\nendmodule", ":2: the macro 'MY_CELL' is not expanded"),
+        ("module chip (input x);\n`ifdef A\nendmodule", ":2: the conditional has no `endif"),
         ("library (x) {}", ":1: expected 'module', found 'library'"),
         ("module chip (input x); INV u (.A(" + "{" * 200 + "x", ":1: braces are nested more than 100 deep"),
     ],
@@ -185,7 +216,10 @@ def test_a_module_in_a_circle_is_rejected(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
-@given(st.integers(0, len(CHIP)), st.sampled_from(["", "(", "}", "\\", "'", "[", ";", "\0", "module", "é"]))
+@given(
+    st.integers(0, len(CHIP)),
+    st.sampled_from(["", "(", "}", "\\", "'", "[", ";", "\0", "module", "é", "`ifdef X", "(*", '"']),
+)
 def test_damaged_text_never_crashes(tmp_path_factory: pytest.TempPathFactory, at: int, inserted: str) -> None:
     folder = tmp_path_factory.getbasetemp()
     for text in (CHIP[:at] + inserted + CHIP[at:], CHIP[:at] + inserted):
@@ -211,6 +245,17 @@ def test_on_a_floorplan_without_components(tmp_path: Path) -> None:
     assert (design.placement.x[6], design.placement.y[6]) == (pytest.approx(0.05), pytest.approx(5.05))
     assert netlist.num_nets == 5
     assert design.written_name(5) == r"mem\[0\]/ram"
+
+
+def test_supply_nets_of_a_netlist_with_power_pins_are_ignored(tmp_path: Path) -> None:
+    text = CHIP.replace("INV last (", "INV last (.VDD(VDD), ").replace("idle (", "idle (.VDD(VDD), ")
+    (tmp_path / "chip.v").write_text(text.replace("chip (input", "chip (inout VDD, input"))
+    supply = "  PIN VDD\n    DIRECTION INOUT ;\n    USE POWER ;\n  END VDD\n"
+    (tmp_path / "cells.lef").write_text(LEF.replace("MACRO INV\n", f"MACRO INV\n{supply}"))
+    (tmp_path / "chip.def").write_text(FLOORPLAN)
+    design, file = read_verilog_def([tmp_path / "chip.v"], [tmp_path / "cells.lef"], tmp_path / "chip.def")
+    assert design.netlist.num_nets == 5 and "VDD" not in design.netlist.names
+    assert any("1 supply nets are ignored" in notice for notice in design.notices) and file.design == "chip"
 
 
 def test_a_floorplan_of_another_netlist_is_rejected(tmp_path: Path) -> None:

@@ -27,8 +27,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_design import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
+from placement.netlist.load import load, save
 from placement.report.run_watch import next_best_path
 from tests.report.view.conftest import Server
 

@@ -12,8 +12,8 @@ import pytest
 from placement.engine.costs import compute_costs, proxy_cost
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.faults import DragFaults, find_faults
 from placement.report.view.edits import TURNS, edit
-from placement.report.view.faults import DragFaults, find_faults
 from placement.report.view.session import Recovery, Session, read_steps, steps_text
 from tests.support import legality_oracle, oracle
 from tests.support.constrained_designs import randomly_constrained

@@ -29,14 +29,7 @@ using namespace nb::literals;
 namespace placement {
 namespace {
 
-using Rectangles = std::vector<std::array<double, 4>>;
 using StateTuple = std::tuple<std::uint64_t, std::int64_t, std::array<PerMove, 5>>;
-
-std::vector<Blockage> as_blockages(const Rectangles& rectangles) {
-  std::vector<Blockage> blockages;
-  for (const auto& [left, low, right, high] : rectangles) blockages.push_back({left, low, right, high});
-  return blockages;
-}
 
 // A placer with its design, so that array lengths can be checked.
 struct BoundSoftPlacer {
@@ -52,14 +45,13 @@ void bind_search(nb::module_& m) {
   m.attr("MOVES") = nb::cast(names);
   m.def(
       "placement_fits",
-      [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation, double spacing,
-         const Rectangles& blockages) {
+      [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation, double spacing) {
         require_placement(*design, x, y, orientation);
-        LegalPositions legal(*design, spacing, as_blockages(blockages));
+        LegalPositions legal(*design, spacing);
         legal.place(x.data(), y.data(), orientation.data());
         return legal.all_fit();
       },
-      "design"_a, "x"_a, "y"_a, "orientation"_a, "spacing"_a, "blockages"_a);
+      "design"_a, "x"_a, "y"_a, "orientation"_a, "spacing"_a);
   m.def(
       "nearest_legal_position",
       [](const std::array<double, 2>& start, const std::array<double, 2>& low, const std::array<double, 2>& high,
@@ -95,15 +87,14 @@ void bind_search(nb::module_& m) {
       .def(
           "__init__",
           [](Annealer* self, std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
-             const BoundWeights& weights, double spacing, bool rotate, const Rectangles& blockages, bool moves_soft,
-             std::uint64_t seed) {
+             const BoundWeights& weights, double spacing, bool rotate, bool moves_soft, std::uint64_t seed) {
             require_placement(*design, x, y, orientation);
-            const MoveOptions options{spacing, rotate, as_blockages(blockages), moves_soft};
+            const MoveOptions options{spacing, rotate, moves_soft};
             new (self) Annealer(std::move(design), x.data(), y.data(), orientation.data(), as_weights(weights), options,
                                 seed);
           },
-          "design"_a, "x"_a, "y"_a, "orientation"_a, "weights"_a, "spacing"_a, "rotate"_a, "blockages"_a,
-          "moves_soft"_a, "seed"_a)
+          "design"_a, "x"_a, "y"_a, "orientation"_a, "weights"_a, "spacing"_a, "rotate"_a, "moves_soft"_a,
+          "seed"_a)
       .def("set_mix", &Annealer::set_mix, "weights"_a)
       .def("run", &Annealer::run, "moves"_a, "temperature"_a, "most"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("grow_clear", &Annealer::grow_clear)

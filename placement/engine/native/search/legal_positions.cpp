@@ -7,7 +7,7 @@
 
 namespace placement {
 
-LegalPositions::LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages)
+LegalPositions::LegalPositions(const Design& design, double spacing)
     : design_(design),
       slack_((spacing > 0 ? -spacing : design.canvas.overlap_threshold) + kLengthTolerance),
       index_of_(design.nodes(), -1),
@@ -24,13 +24,6 @@ LegalPositions::LegalPositions(const Design& design, double spacing, const std::
     node_.push_back(node);
   }
   macros_ = x_.size();
-  for (const Blockage& blockage : blockages) {
-    x_.push_back((blockage.left + blockage.right) / 2);
-    y_.push_back((blockage.low + blockage.high) / 2);
-    width_.push_back(blockage.right - blockage.left);
-    height_.push_back(blockage.high - blockage.low);
-    movable_.push_back(0);
-  }
   make_bins();
 }
 
@@ -117,7 +110,7 @@ void LegalPositions::settle(NodeMove& move) const {
     off_edges(move.x, box.width, design_.canvas.width, kept.channel.x, kept.coarsest.pitch_x);
     off_edges(move.y, box.height, design_.canvas.height, kept.channel.y, kept.coarsest.pitch_y);
     for_near(move.x, box.width / 2, move.y, box.height / 2, [&](std::size_t i) {
-      if (i >= macros_ || node_[i] == move.node) return;
+      if (node_[i] == move.node) return;
       const HardBox other = placed(i);
       const double gap_x = gap_between(move.x, box.width, other.x, other.width);
       const double gap_y = gap_between(move.y, box.height, other.y, other.height);
@@ -154,8 +147,8 @@ bool LegalPositions::on_blockage(double x, double y) const {
   return false;
 }
 
-// Like `fits`, with a gap per pair: a moved macro conflicts with no stationary macro, no blockage and no macro before
-// it in the move.
+// Like `fits`, with a gap per pair: a moved macro conflicts with no stationary macro and no macro before it in
+// the move.
 bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
@@ -172,12 +165,9 @@ bool LegalPositions::fits_with_halos(const NodeMove& move, const NodeMove* moves
     if (other >= 0) allowed += clash(box, placed(other));
   }
   const Box plain = box_of(move);
-  bool blocked = false;
-  for_near(plain.x, plain.width / 2, plain.y, plain.height / 2, [&](std::size_t i) {
-    if (i < macros_) found += clash(box, placed(i));
-    else blocked |= conflict(plain, i);
-  });
-  if (blocked || found != allowed) return false;
+  for_near(plain.x, plain.width / 2, plain.y, plain.height / 2,
+           [&](std::size_t i) { found += clash(box, placed(i)); });
+  if (found != allowed) return false;
   for (int j = 0; j < before; ++j) {
     if (index_of_[moves[j].node] >= 0 && clash(box, hard_box_of(moves[j]))) return false;
   }
@@ -262,7 +252,7 @@ double LegalPositions::clearance(const NodeMove& at, bool across, bool forward) 
   const HardBox own = hard_box_of(at);
   const double far = std::max(design_.canvas.width, design_.canvas.height);  // along the axis
   for_near(box.x, across ? far : box.width / 2, box.y, across ? box.height / 2 : far, [&](std::size_t i) {
-    if (!halos_ || i >= macros_) {
+    if (!halos_) {
       meet(x_[i], y_[i], width_[i], height_[i], spacing, slack_);
       return;
     }

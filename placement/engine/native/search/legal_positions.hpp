@@ -15,16 +15,11 @@
 
 namespace placement {
 
-struct Blockage {
-  double left, low, right, high;  // µm
-};
-
 // The spacing applies to macros of zero size, too. Not thread-safe: one per thread.
 class LegalPositions {
  public:
   // `spacing`: minimum distance in µm between hard macros and from blockages if halos need less; 0: they may touch.
-  // `blockages`: in addition to those of the design's constraints.
-  LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages);
+  LegalPositions(const Design& design, double spacing);
 
   // Sets the positions of all hard macros: x, y [N] µm, orientation [N].
   void place(const double* x, const double* y, const std::int8_t* orientation);
@@ -57,7 +52,7 @@ class LegalPositions {
   }
   bool inside(const Box& box) const;
   // Calls visit(i) for a superset of the macros whose boxes are closer than the spacing or their halos to a box around
-  // (x, y), and for all blockages.
+  // (x, y).
   template <typename Visit>
   void for_near(double x, double half_width, double y, double half_height, Visit visit) const {
     const auto bin = [](double at, double per, int bins) {
@@ -71,7 +66,6 @@ class LegalPositions {
         for (std::int32_t i = first_in_[row * columns_ + column]; i >= 0; i = next_[i]) visit(static_cast<std::size_t>(i));
       }
     }
-    for (std::size_t i = macros_; i < x_.size(); ++i) visit(i);
   }
   void make_bins();
   void file(std::int32_t macro);
@@ -94,10 +88,9 @@ class LegalPositions {
   const Design& design_;
   double slack_;                       // µm by which intervals, enlarged by the spacing, may overlap
   std::vector<std::int32_t> index_of_; // [N] -1: not a hard macro
-  // Hard macros, then blockages.
+  // Of hard macros.
   std::vector<double> x_, y_, width_, height_;
   std::vector<std::uint8_t> movable_;
-  // Of hard macros only: halos in their current orientation, orientations, nodes.
   double spacing_;
   bool halos_, channels_;
   std::size_t macros_ = 0;
@@ -107,7 +100,7 @@ class LegalPositions {
   double reach_ = 0;                       // µm: half of the longest side plus the widest gap
   std::vector<std::int32_t> first_in_;     // [bins] a macro there, or -1
   std::vector<std::int32_t> next_, previous_, bin_;  // of each macro: the others of its bin, -1 at the ends; its bin
-  std::vector<Halo> halo_;
+  std::vector<Halo> halo_;  // in the current orientation
   std::vector<std::int8_t> orientation_;
   std::vector<std::int32_t> node_;
 };

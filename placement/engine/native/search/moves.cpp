@@ -20,7 +20,7 @@ const std::vector<Move>& all_moves() {
 MoveProposer::MoveProposer(const IncrementalCost& cost, const MoveOptions& options)
     : cost_(cost),
       design_(cost.design()),
-      legal_(design_, options.spacing, options.blockages),
+      legal_(design_, options.spacing),
       rotates_(options.rotate),
       snaps_(design_.constraints.snaps()),
       cell_width_(design_.canvas.cell_width()),

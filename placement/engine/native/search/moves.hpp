@@ -43,7 +43,6 @@ using PerMove = std::vector<double>;  // one number per move
 struct MoveOptions {
   double spacing = 0;      // minimum distance of hard macros in µm, if their halos need less
   bool rotate = false;     // allow orientations that swap width and height
-  std::vector<Blockage> blockages;  // in addition to those of the design's constraints
   bool moves_soft = true;  // move soft macros, too
 };
 

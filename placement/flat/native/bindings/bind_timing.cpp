@@ -164,12 +164,12 @@ class TimingGraph {
   }
 
   void price(Floats x, Floats y, float delay_per_um, float capacitance_per_um, float most_load, float stage_delay,
-             float fanout_ratio) {
+             float fanout_ratio, float cell_factor) {
     const auto pins = static_cast<std::size_t>(graph_->pins());
     require(analysis_ != nullptr, "constrain the graph first");
     require(x.size() == pins && y.size() == pins, "one place for each pin");
     require(most_load > 0 && fanout_ratio > 1, "most_load must be above 0, fanout_ratio above 1");
-    model_ = {delay_per_um, capacitance_per_um, most_load, stage_delay, fanout_ratio};
+    model_ = {delay_per_um, capacitance_per_um, most_load, stage_delay, fanout_ratio, cell_factor};
     nb::gil_scoped_release release;
     x_.assign(x.data(), x.data() + pins);
     y_.assign(y.data(), y.data() + pins);
@@ -295,7 +295,7 @@ void bind_timing(nb::module_& m) {
            "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a,
            "period"_a, "tag_of_edge"_a, "slew_at"_a, "tags"_a, "groups"_a)
       .def("price", &TimingGraph::price, "x"_a, "y"_a, nb::kw_only(), "delay_per_um"_a, "capacitance_per_um"_a, "most_load"_a,
-           "stage_delay"_a, "fanout_ratio"_a)
+           "stage_delay"_a, "fanout_ratio"_a, "cell_factor"_a)
       .def("delays", &TimingGraph::delays)
       .def("analyse", &TimingGraph::analyse, nb::kw_only(), "worst"_a)
       .def("move", &TimingGraph::move, "pin"_a, "x"_a, "y"_a, nb::kw_only(), "worst"_a);

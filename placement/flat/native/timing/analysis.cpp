@@ -150,7 +150,7 @@ bool Analysis::borrow() {
         const std::int32_t opens = closes ^ 1, to = constraints_.tag_of_edge[opens];
         const float width = open_time(closes), opening = closing - width;
         if (to < 0 || time <= opening) return;
-        const float delay = library_.look_up(passage.delay_table, delays_.slew[at(passage.from)], load);
+        const float delay = delays_.cell_factor * library_.look_up(passage.delay_table, delays_.slew[at(passage.from)], load);
         const float opened = constraints_.edge_time[opens] + constraints_.edge_offset[opens];
         const float late = opened + std::min(time - opening, width) + delay;
         auto& borrowed = times_[at(to)].borrowed;

@@ -51,7 +51,7 @@ bool price_pin(const Library& library, const Graph& graph, const float* slew_at,
     for (std::int32_t edge = graph.edge_start[at(vertex)]; edge < graph.edge_start[at(vertex + 1)]; ++edge) {
       const Edge& one = graph.edges[at(edge)];
       if (one.from < 0) continue;
-      const float source = into.slew[at(one.from)], delay = library.look_up(one.delay_table, source, load);
+      const float source = into.slew[at(one.from)], delay = into.cell_factor * library.look_up(one.delay_table, source, load);
       if (sources != nullptr && delay != into.edge[at(edge)]) sources->push_back(one.from / 2);
       into.edge[at(edge)] = delay;
       if (one.slew_table >= 0) slew = std::max(slew, library.look_up(one.slew_table, source, load));
@@ -68,6 +68,7 @@ void compute_delays(const Library& library, const Netlist& netlist, const Graph&
   into.wire.assign(at(netlist.pins), 0.0F);
   into.slew.assign(at(2 * netlist.pins), 0.0F);
   into.edge.assign(graph.edges.size(), 0.0F);
+  into.cell_factor = model.cell_factor;
   for (auto& load : into.load) load.assign(at(netlist.nets), 0.0F);
   for (std::int64_t net = 0; net < netlist.nets; ++net) {
     price_net(library, netlist, model, net, graph.net_driver[at(net)], x, y, into);

@@ -19,6 +19,7 @@ struct WireModel {
   float most_load;           // fF, limit for a driver: the first segment and the repeater's input
   float stage_delay;         // ps, of a repeater including its segment
   float fanout_ratio;        // above 1
+  float cell_factor;         // factor of the delays of cells
 };
 
 struct Delays {
@@ -26,6 +27,7 @@ struct Delays {
   std::vector<float> load[2];  // [nets], fF, load of the driver, rising and falling
   std::vector<float> slew;     // [vertices], ps, full swing
   std::vector<float> edge;     // [edges], ps
+  float cell_factor = 1;       // factor of the delays of cells
 };
 
 // Computes the wires and the load of one net, whose driver is a pin, or -1.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from placement.netlist.design import Design, Orientation, Placement
-from placement.netlist.feasibility import KeepOutKind, keep_outs
+from placement.netlist.keep_outs import KeepOutKind, keep_outs
 
 TOLERANCE = 1e-6  # µm; lengths that differ only by rounding are equal, as in the engine
 NARROW = "less than a channel"  # in the reasons of the channel rule
@@ -23,10 +23,13 @@ Faults = dict[int, list[str]]
 Reasons = Iterator[tuple[int, str]]
 
 
-def find_faults(design: Design, placement: Placement) -> Faults:
-    """The reasons, in words, by the node of the hard macro; legal macros are omitted."""
-    every = np.ones(len(design.netlist.hard), dtype=bool)
-    return _by_macro(_Macros(design, placement).reasons(every, np.outer(every, every)))
+def find_faults(design: Design, placement: Placement, macros: np.ndarray | None = None) -> Faults:
+    """The reasons, in words, by the node of the hard macro; legal macros are omitted.
+
+    `macros` are the hard macros to check, with each other only; None: all.
+    """
+    who = np.ones(len(design.netlist.hard), dtype=bool) if macros is None else np.isin(design.netlist.hard, macros)
+    return _by_macro(_Macros(design, placement).reasons(who, np.outer(who, who)))
 
 
 class DragFaults:
