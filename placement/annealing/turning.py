@@ -139,7 +139,7 @@ def turned_alike(
         _apply(cost, best)
         turned = cost.placement
         within = compute_costs(design, turned, weights=weights._replace(tidy=0.0)).total <= most
-        if within and fits(design, turned, spacing=config.spacing_in(design), blockages=config.blockages):
+        if within and fits(design, turned, spacing=config.spacing_in(design)):
             cost.commit()
         else:
             _undo(cost, best)
