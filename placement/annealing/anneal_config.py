@@ -31,7 +31,7 @@ class AnnealConfig(Settings, group="anneal."):
     Attributes:
         soft_moves: false: only the soft placer places soft macros
         starts: any of packed, electrostatic and initial; successive halving chooses among them; null: packed and
-            electrostatic, or one electrostatic start if the chip cost is minimised in few moves per macro
+            electrostatic, or for the chip cost and fewer than 4,000 moves per macro, one electrostatic start
         schedule: geometric, or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in units of the start's cost per movable macro; null: 0.4 (chip cost) or 0.1 (proxy cost),
             and a fifth of that when refining a placement or one electrostatic start

@@ -28,10 +28,8 @@ MOST_ELECTROSTATIC = 4  # maximum number of electrostatic starts in a search
 SECONDS_PER_PIN = 4e-5  # approximate CPU seconds of an electrostatic start per pin of each net
 MOST_OF_BUDGET = 0.3  # maximum share of a search's time for electrostatic starts
 MOVES_PER_SECOND = 150_000  # approximate number of moves that a search proposes per second
-LEAST_MOVES, LEAST_PER_MACRO = 4000, 6
-"""A search for the chip cost begins with one start if it has fewer moves per macro than `LEAST_MOVES`, or than
-`LEAST_PER_MACRO` times the number of macros: halving cannot rank several starts then.
-"""
+LEAST_MOVES = 4000
+"""Moves per macro below which a search for the chip cost begins with one start: halving cannot rank several then."""
 MOST_ROWS = 4  # number of row or column pitches, cheapest first, that become starts
 COSTLIER = 2  # number of consecutive wider pitches costlier than the cheapest after which the scan of pitches ends
 HOLDS = (0.01, 0.03, 0.1, 0.3)
@@ -87,9 +85,8 @@ def affordable(
 ) -> tuple[AnnealConfig, int]:
     """Returns the settings of a search, with its starts, and the number of electrostatic starts it can afford.
 
-    The budget is `seconds`, or `moves` if `seconds` is None. With the default starts and too few moves per macro
-    (`LEAST_MOVES`, `LEAST_PER_MACRO`), a search for the chip cost has one electrostatic start, even if that exceeds the
-    budget.
+    The budget is `seconds`, or `moves` if `seconds` is None. With the default starts and a budget of fewer than
+    `LEAST_MOVES` per macro, a search for the chip cost has one electrostatic start, even if that exceeds the budget.
     Otherwise, if `MOST_OF_BUDGET` of `seconds` does not suffice for one, that method is dropped, unless it is the only
     one.
     """
@@ -98,8 +95,7 @@ def affordable(
     each = SECONDS_PER_PIN * MOVES_PER_SECOND * len(design.netlist.net_pins)
     count = min(MOST_ELECTROSTATIC, int(MOST_OF_BUDGET * available / each)) if each else 1
     nodes = np.r_[design.netlist.hard, design.netlist.soft] if config.soft_moves else design.netlist.hard
-    macros = np.count_nonzero(~design.initial.fixed[nodes])
-    few = available < macros * max(LEAST_MOVES, LEAST_PER_MACRO * macros)
+    few = available < LEAST_MOVES * np.count_nonzero(~design.initial.fixed[nodes])
     if config.starts is None and weights.name == "chip" and few:
         methods, count = (ELECTROSTATIC,), 1
     elif count == 0 and seconds is not None:

@@ -57,7 +57,7 @@ _COMMANDS = (
     Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard page.", ("results",)),
     Command("import", "cli.import_command:import_chip", "Create a design from LEF and DEF, Bookshelf, or protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
-    Command("fetch", "cli.fetching:fetch_design", "Download a public design.", ("name",)),
+    Command("fetch", "cli.netlists:fetch_design", "Download a public design.", ("name",)),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
     Command("view", "cli.viewing:view", "View and edit placements in the browser.", _PLACED),
     Command(

@@ -26,12 +26,15 @@ class CriticalWires:
 
     Args:
         timing: timing of the flat netlist.
+
+    Attributes:
+        weight: the weight of each critical wire, by its driver and driven pin.
     """
 
     def __init__(self, timing: TimingEvaluator) -> None:
         self._timing = timing
         self._period = min(clock.period for clock in timing.timing.constraints.clocks)
-        self._weight: dict[tuple[int, int], float] = {}  # by driver and driven pin
+        self.weight: dict[tuple[int, int], float] = {}
 
     def add(self, placement: Placement) -> float:
         """Adds the weights of all critical paths of a placement with all cells to their wires.
@@ -42,19 +45,19 @@ class CriticalWires:
         for slack, wires in found:
             weight = max(0.0, (MARGIN - slack / self._period) / LATENESS)
             for wire in map(tuple, wires.tolist() if weight else ()):
-                self._weight[wire] = min(MOST_WEIGHT, self._weight.get(wire, 0.0) + weight)
+                self.weight[wire] = min(MOST_WEIGHT, self.weight.get(wire, 0.0) + weight)
         return sum(min(0.0, slack) for slack, _ in found)
 
     def netlist(self) -> Netlist:
         """Returns the flat netlist with each critical wire as an additional two-pin net of its weight."""
-        netlist, pins, count = self._timing.flat.netlist, self._timing.timing, len(self._weight)
-        ends = np.array(list(self._weight), dtype=np.int64).reshape(-1)
+        netlist, pins, count = self._timing.flat.netlist, self._timing.timing, len(self.weight)
+        ends = np.array(list(self.weight), dtype=np.int64).reshape(-1)
         return dataclasses.replace(
             netlist,
             pin_node=np.concatenate([netlist.pin_node, pins.node[ends]]),
             pin_dx=np.concatenate([netlist.pin_dx, pins.dx[ends]]),
             pin_dy=np.concatenate([netlist.pin_dy, pins.dy[ends]]),
-            net_weight=np.concatenate([netlist.net_weight, list(self._weight.values())]),
+            net_weight=np.concatenate([netlist.net_weight, list(self.weight.values())]),
             net_start=np.concatenate([netlist.net_start, netlist.net_start[-1] + 2 * np.arange(1, count + 1)]),
             net_pins=np.concatenate([netlist.net_pins, netlist.num_pins + np.arange(2 * count)]),
         )

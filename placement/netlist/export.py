@@ -7,6 +7,7 @@ coordinates all contain the same values: the lower left corner of the rotated bo
 import dataclasses
 import functools
 import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -37,14 +38,17 @@ _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
 TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
+_COARSE = 0.01  # least database unit, in µm, with a note about rounding; _MOVED: least distance of it, in units
+_MOVED = 0.01
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
-_COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE | re.IGNORECASE)
-_END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE | re.IGNORECASE)
+_COMPONENTS = re.compile(rb"(?<!\S)COMPONENTS\s+(\d+)\s*;", re.IGNORECASE)
+_END_COMPONENTS = re.compile(rb"(?<!\S)END\s+COMPONENTS\b", re.IGNORECASE)
 # The sections that may follow COMPONENTS (LEF/DEF Language Reference).
 _BEHIND_COMPONENTS = re.compile(
-    rb"^[ \t]*(PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS|BEGINEXT|END\s+DESIGN)\b",
-    re.MULTILINE | re.IGNORECASE,
+    rb"(?<!\S)((PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS)\s+\d+\s*;|BEGINEXT\b|"
+    rb"END\s+DESIGN\b)",
+    re.IGNORECASE,
 )
 
 
@@ -187,7 +191,8 @@ def export_placement(
     data = files.packed(name, content)
     if chosen.on_canvas:
         return Exported(data, len(design.netlist.hard), ())
-    notes = [*_off_grid(export.flat, export.all_locations), *cells_beneath(export.flat, design.netlist, placement)]
+    notes = [*_off_grid(export.flat, export.all_locations), *_rounded(export.flat, design.netlist, placement)]
+    notes += cells_beneath(export.flat, design.netlist, placement)
     fixed = len(export.all_locations) - len(export.locations)
     if fixed:
         notes.append(f"{fixed} of {len(export.all_locations)} macros are fixed, and stay as in your files")
@@ -201,6 +206,14 @@ def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]
     off = int((corners % grid != 0).any(axis=1).sum()) if grid > 1 else 0
     what = f"macros are not on the manufacturing grid of {flat.floorplan.manufacturing_grid:g} µm"
     return [f"{off} {what}"] if off else []
+
+
+def _rounded(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[str]:
+    """Returns a note if macros are moved to whole database units that are coarse, as those of Bookshelf are."""
+    unit = 1 / flat.floorplan.units
+    corners = _boxes(flat, netlist, placement)[:, :2] / unit
+    moved = int((np.abs(corners - np.round(corners)) > _MOVED).any(axis=1).sum()) if unit >= _COARSE else 0
+    return [f"{moved} macros are moved to whole units of your files ({unit:g} µm)"] if moved else []
 
 
 def _boxes(flat: FlatDesign, netlist: Netlist, placement: Placement) -> np.ndarray:
@@ -295,7 +308,8 @@ def macro_locations(
         master = flat.master_names[flat.master[own]] if flat.master[own] >= 0 else ""
         kept = None if halo is None else tuple(np.round(halo[node] * units).astype(int).tolist())
         for name, written, centre_x, centre_y in named:
-            corner = round((centre_x - width / 2) * units), round((centre_y - height / 2) * units)
+            # Rounding half up, not half to even, keeps equal distances equal, so that macros do not overlap.
+            corner = math.floor((centre_x - width / 2) * units + 0.5), math.floor((centre_y - height / 2) * units + 0.5)
             found.append(MacroLocation(name, written, master, *corner, orientation=turned, halo=kept))
     return found
 
@@ -307,8 +321,8 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
     fixed = flat.netlist.hard[placement.fixed[flat.netlist.hard] & placement.placed[flat.netlist.hard]]
     before = {
         flat.netlist.names[node]: (
-            round((float(placement.x[node]) - float(width[node]) / 2) * units),
-            round((float(placement.y[node]) - float(height[node]) / 2) * units),
+            math.floor((float(placement.x[node]) - float(width[node]) / 2) * units + 0.5),
+            math.floor((float(placement.y[node]) - float(height[node]) / 2) * units + 0.5),
             int(placement.orientation[node]),
         )
         for node in fixed.tolist()
@@ -319,19 +333,15 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their positions, and nothing else.
 
-    A macro whose halo differs from the file's gets a `HALO`. If the file contains none of the macros, as a floorplan
-    beside another netlist, they are added. Raises DesignError if some of the macros are components of the file and
-    others are not.
+    A macro whose halo differs from the file's gets a `HALO`. Macros that are not components of the file, which is then
+    the floorplan beside another netlist, are added. Raises DesignError if the master of such a macro is unknown.
     """
     index = {name: component for component, name in enumerate(file.components.written_names)}
-    missing = [location.written_name for location in locations if location.written_name not in index]
-    if missing and len(missing) == len(locations) and all(location.master for location in locations):
-        return _with_components(file.data, locations)
-    if missing:
-        reject(
-            file.path,
-            [("macros that are not components of this file", len(missing), [(0, name) for name in missing[:10]])],
-        )
+    missing = [location for location in locations if location.written_name not in index]
+    unknown = [(0, location.written_name) for location in missing if not location.master]
+    what = "macros that are not components of this file, and whose masters are unknown"
+    reject(file.path, [(what, len(unknown), unknown)] if unknown else [])
+    locations = [location for location in locations if location.written_name in index]
     halo_of = dict(zip(file.components.halo_component.tolist(), map(tuple, file.components.halo.tolist()), strict=True))
     pieces: list[bytes] = []
     done = 0
@@ -345,7 +355,8 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
             entry = _without_halo(entry)
         pieces += [file.data[done:begin], _placed_entry(entry, location)]
         done = end
-    return b"".join([*pieces, file.data[done:]])
+    data = b"".join([*pieces, file.data[done:]])
+    return _with_components(data, missing) if missing else data
 
 
 def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
@@ -375,8 +386,8 @@ def _without_halo(entry: bytes) -> bytes:
     words = _words(entry)
     for at, (word, follower) in enumerate(itertools.pairwise(words)):
         if word[0] == b"+" and follower[0].upper() == b"HALO":
-            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # The entry ends after the halo's four numbers.
-            return entry[: word.start()] + entry[words[last].end() :].lstrip(b" ")
+            behind = next(word for word in words[at + 2 :] if word[0] in (b"+", b";"))
+            return entry[: word.start()] + entry[behind.start() :]
     return entry
 
 
@@ -423,10 +434,17 @@ def openroad_tcl(
     """A script for OpenROAD: `place_macro`, or the database's own calls for macros rotated by 90°.
 
     It first unplaces the macros: OpenROAD neither moves a macro whose status is firm or locked, nor places one on
-    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041).
+    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041). It also rotates them first, because `place_macro`
+    compares the box in the former orientation with the core (MPL-0034).
     """
     names = [tcl_word(place.written_name) for place in locations]
-    lines = [f"[[ord::get_db_block] findInst {name}] setPlacementStatus NONE" for name in names]
+    lines = []
+    for name, place in zip(names, locations, strict=True):
+        lines += [
+            f"set inst [[ord::get_db_block] findInst {name}]",
+            "$inst setPlacementStatus NONE",
+            f"$inst setOrient {_TCL_NAMES[place.orientation.name]}",
+        ]
     for name, place in zip(names, locations, strict=True):
         turn = _TCL_NAMES[place.orientation.name]
         if turn in _UPRIGHT:
@@ -435,7 +453,6 @@ def openroad_tcl(
         else:
             lines += [
                 f"set inst [[ord::get_db_block] findInst {name}]",
-                f"$inst setOrient {turn}",
                 f"$inst setLocation {place.x} {place.y}",
                 "$inst setPlacementStatus FIRM",
             ]

@@ -17,7 +17,16 @@ MARGIN = (
 
 def lint(design: FlatDesign) -> tuple[str, ...]:
     """Notices of cells as large as macros, pins without shapes, misplaced ports and fixed macros, and missing rows."""
-    checks = (tall_cells, _without_shapes, _beyond_size, _beyond_die, _beyond_core, _overlapping, _without_rows)
+    checks = (
+        tall_cells,
+        _without_shapes,
+        _beyond_size,
+        _not_rectangles,
+        _beyond_die,
+        _beyond_core,
+        _overlapping,
+        _without_rows,
+    )
     return tuple(notice for check in checks if (notice := check(design)))
 
 
@@ -64,6 +73,19 @@ def _beyond_size(design: FlatDesign) -> str:
         f"{len(beyond):,} pins of macros extend beyond the SIZE in LEF (first: {beyond[0]}): only a halo keeps other "
         "macros off them"
     )
+
+
+def _not_rectangles(design: FlatDesign) -> str:
+    names = {design.master_names[master] for master in design.master[design.netlist.hard].tolist()}
+    shaped = []
+    for master in (design.technology.masters[name] for name in sorted(names)):
+        shapes = [boxes for layer, boxes in master.obstructions.items() if layer.upper() == "OVERLAP"]
+        if shapes and union_area(np.concatenate(shapes)) < COVERED * master.width * master.height:
+            shaped.append(master.name)
+    if not shaped:
+        return ""
+    what = f"{len(shaped):,} masters of macros are not rectangles (OBS on OVERLAP in LEF; first: {shaped[0]!r})"
+    return f"{what}: their bounding boxes are used"
 
 
 def _beyond_die(design: FlatDesign) -> str:

@@ -155,7 +155,7 @@ SAME = {
     "component": with_options(
         "m0",
         '+ EEQMASTER RAM + GENERATE gen p1 + SOURCE NETLIST + WEIGHT 5 + FOREIGN x ( 1 2 ) N + MASKSHIFT 12 '
-        '+ ROUTEHALO 100 M1 M3 + PROPERTY a "b ; - + PLACED ( 0 0 ) N" + UNPLACED',
+        '+ PROPERTY a "b ; - + PLACED ( 0 0 ) N" + UNPLACED',
     ),
     "component on a net": chip(lambda text: text.replace("m0 RAM", "m0 RAM n0 n1")),
     "pin": with_options(
@@ -165,7 +165,7 @@ SAME = {
         lambda text: text.replace(
             "+ LAYER M2 ( 0 0 ) ( 100 100 )",
             "+ PORT + LAYER M2 MASK 1 ( 0 0 ) ( 100 100 ) + POLYGON M1 ( 0 0 ) ( 9 * ) ( * 9 ) + VIA v ( 0 0 )",
-        ).replace("( 0 500 ) N ;", "( 0 500 ) N + PORT + LAYER M1 ( 0 0 ) ( 9 9 ) + FIXED ( 100000 500 ) S ;")
+        )
     ),
     "no orientation": chip(lambda text: text.replace("( 0 500 ) N", "( 0 500 )")),
     "fractions": chip(lambda text: text.replace("( 100000 100000 )", "( 100000.0 1e5 )")),
@@ -218,8 +218,12 @@ PASSED = {
     ),
     "no die": (chip(lambda text: re.sub("DIEAREA.*\n", "", text)), "no DIEAREA: the die is the box around the rows"),
     "unknown options": (
-        with_options("m0", "+ SOURCE DIST + FIRM ( 1000 2000 ) N +FIXED"),
-        r"chip\.def:\d+: 2 options .* are unknown are ignored: FIRM of m0, \+FIXED of m0",
+        with_options("m0", "+ ROUTEHALO 100 M1 M3 + SOURCE DIST + FIRM ( 1000 2000 ) N +FIXED"),
+        r"chip\.def:\d+: 3 options of components and pins are ignored: ROUTEHALO of m0, FIRM of m0 .*, \+FIXED of m0",
+    ),
+    "pin of two locations": (
+        with_options("a", "+ PORT + LAYER M1 ( 0 0 ) ( 9 9 ) + FIXED ( 100000 500 ) S"),
+        r"chip\.def:\d+: 1 pins have further locations, which are ignored: a",
     ),
     "slanted blockage": (
         before("NETS", section("BLOCKAGES", ["PLACEMENT POLYGON ( 0 0 ) ( 0 9 ) ( 9 9 )"])),
@@ -240,6 +244,10 @@ PASSED = {
     "LEF pin beyond its macro": (
         lef(lambda text: text.replace("RECT 0 12 0.1", "RECT -0.1 12 0.2").replace("RECT 19.9 18 20", "RECT 19 18 31")),
         "1 pins of macros extend beyond the SIZE in LEF \\(first: 'Q' of RAM\\)",
+    ),
+    "LEF macro of another shape": (
+        lef(lambda text: text.replace("OBS LAYER M1 ; RECT 0 0 20 30 ;", "OBS LAYER OVERLAP ; RECT 0 0 20 20 ;")),
+        r"^1 masters of macros are not rectangles \(OBS on OVERLAP in LEF; first: 'RAM'\): their bounding boxes are",
     ),
     "text behind LEF": (lef(lambda text: text + "written by hand\x1a"), "words after END LIBRARY are ignored: WRITTEN"),
     "no tracks": (

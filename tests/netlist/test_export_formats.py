@@ -102,6 +102,8 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
     [
         (b"- m RAM ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
         (b"- m RAM + HALO 9 9 9 9 + UNPLACED ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO ( 9 9 ) ( 9 9 ) + UNPLACED ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO ( 1 2 ) ( 3 4 ) ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO ( 1 2 ) ( 3 4 ) ;"),
         (b"- m RAM + HALO SOFT 9 9 9 9 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
         (b"- m RAM + HALO SOFT 1 2 3 4 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO SOFT 1 2 3 4 ;"),
     ],
@@ -153,10 +155,13 @@ def test_scripts_by_hand(chip: FlatDesign) -> None:
     )
     assert export.openroad_tcl(moved(chip), units, blockages=halo, cut=(2.0, 1.5)).splitlines() == [
         "# Written for OpenROAD, a build of 2025 or later.",
-        r"[[ord::get_db_block] findInst {mem\[0\]/ram}] setPlacementStatus NONE",
-        r"[[ord::get_db_block] findInst {mem\[1\]/ram}] setPlacementStatus NONE",
         r"set inst [[ord::get_db_block] findInst {mem\[0\]/ram}]",
+        "$inst setPlacementStatus NONE",
         "$inst setOrient R90",
+        r"set inst [[ord::get_db_block] findInst {mem\[1\]/ram}]",
+        "$inst setPlacementStatus NONE",
+        "$inst setOrient R0",
+        r"set inst [[ord::get_db_block] findInst {mem\[0\]/ram}]",
         "$inst setLocation 3000 4000",
         "$inst setPlacementStatus FIRM",
         r"place_macro -macro_name {mem\[1\]/ram} -location {20.005 30} -orientation R0 -exact",
@@ -224,8 +229,9 @@ def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
 
 def test_macros_of_another_design_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
-    with pytest.raises(DesignError, match=r"1 macros that are not components of this file: mem\\\[1\\\]/ram"):
-        export.def_bytes(read_def(tmp_path / "other.def"), moved(chip))
+    unknown = [dataclasses.replace(location, master="") for location in moved(chip)]
+    with pytest.raises(DesignError, match=r"1 macros that are not components .* are unknown: mem\\\[1\\\]/ram"):
+        export.def_bytes(read_def(tmp_path / "other.def"), unknown)
     placed = chip.placement.placed.copy()
     placed[chip.netlist.hard[1]] = False
     with pytest.raises(DesignError, match=r"1 macros are not placed, the first being 'mem\[1\]/ram'"):
@@ -335,3 +341,24 @@ def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
         import_design()
     freed = import_design(**files, free_macros=True, settings=ImportSettings(columns=12, rows=10))
     assert not freed.initial.fixed[freed.netlist.hard].any() and (freed.canvas.columns, freed.canvas.rows) == (12, 10)
+
+
+def test_macros_on_coarse_units_are_rounded_apart(tmp_path: Path) -> None:
+    files = {
+        "aux": "RowBasedPlacement : d.nodes d.nets d.pl d.scl",
+        "nodes": "m 21 30\nk 21 30\na 4 10\n",
+        "nets": "NetDegree : 3\n m O\n k I\n a I\n",
+        "pl": "m 0 0 : N\nk 40 0 : N\na 80 0 : N\n",
+        "scl": "CoreRow Horizontal\n Coordinate : 0\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n"
+        + "CoreRow Horizontal\n Coordinate : 30\n Height : 10\n SubrowOrigin : 0 NumSites : 100\nEnd\n",
+    }
+    for suffix, text in files.items():
+        (tmp_path / f"d.{suffix}").write_text(text)
+    design = import_design(bookshelf=tmp_path / "d.aux", out=tmp_path / "out")
+    x, hard = design.initial.x.copy(), design.netlist.hard
+    # Side by side, with the corners at 1.5 and 22.5.
+    x[hard] = 1.5 + 10.5, 22.5 + 10.5
+    placement = dataclasses.replace(design.initial, x=x)
+    exported = export.export_placement(design, placement, tmp_path / "out", form="bookshelf")
+    assert exported.data.decode().splitlines()[:2] == ["m\t2\t0\t: N /FIXED", "k\t23\t0\t: N /FIXED"]
+    assert exported.notes == ("2 macros are moved to whole units of your files (1 µm)",)

@@ -105,7 +105,7 @@ class _File:
 
     def error(self, message: str) -> DesignError:
         """Makes an error about the current line."""
-        return DesignError.at(self.path, self.number, message)
+        return DesignError.at(self.path, max(self.number, 1), message)
 
     def expected(self, what: str, words: list[str]) -> DesignError:
         return self.error(f"expected {what}, found {' '.join(words)[:60]!r}")

@@ -41,7 +41,7 @@ _STATEMENTS = (
     "EDGERATETHRESHOLD1", "EDGERATETHRESHOLD2", "EDGERATESCALEFACTOR", "INPUTPINANTENNASIZE", "ANTENNAINPUTGATEAREA",
     "OUTPUTPINANTENNASIZE", "INOUTPINANTENNASIZE", "ANTENNAINOUTDIFFAREA", "ANTENNAOUTPUTDIFFAREA",
 )  # fmt: skip
-_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|;|#[^\n]*|[^\s;"][^\s;]*|"', re.DOTALL)
+_WORD = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|;|#[^\n]*|[^\s;"][^\s;]*|"', re.DOTALL)
 
 
 def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
@@ -188,7 +188,7 @@ class _FileReader:
             else:
                 self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
-            if not self.is_lef:
+            if not self.is_lef or self.unknown:
                 raise words.error("the file contains no layer, site or macro; expected a LEF file")
             self.notices.append(f"{words.path}: the file contains no layer, site or macro")
         return Technology(

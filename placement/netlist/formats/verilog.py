@@ -4,6 +4,7 @@ Axis legend: M components, D ports (bits), E nets, C connections of nets.
 """
 
 import bisect
+import codecs
 import dataclasses
 import itertools
 import os
@@ -83,7 +84,7 @@ class _Text:
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], contents: Sequence[bytes]) -> None:
         self.paths = [str(path) for path in paths]
-        self.data = b"\n".join(contents)
+        self.data = b"\n".join(content.removeprefix(codecs.BOM_UTF8) for content in contents)
         self._first = list(itertools.accumulate((data.count(b"\n") + 1 for data in contents[:-1]), initial=1))
 
     def place(self, line: int) -> tuple[str, int]:

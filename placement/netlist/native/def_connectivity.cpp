@@ -15,8 +15,8 @@ constexpr std::array<std::string_view, 9> kUses = {"",       "SIGNAL", "POWER", 
                                                    "TIEOFF", "ANALOG", "SCAN",  "RESET"};
 
 // Options that do not concern placement.
-constexpr std::array<std::string_view, 8> kComponentOptions = {"EEQMASTER", "GENERATE",  "SOURCE",   "WEIGHT",
-                                                               "FOREIGN",   "ROUTEHALO", "PROPERTY", "MASKSHIFT"};
+constexpr std::array<std::string_view, 7> kComponentOptions = {"EEQMASTER", "GENERATE", "SOURCE",   "WEIGHT",
+                                                               "FOREIGN",   "PROPERTY", "MASKSHIFT"};
 constexpr std::array<std::string_view, 5> kPinOptions = {"NETEXPR", "SUPPLYSENSITIVITY", "GROUNDSENSITIVITY", "VIA",
                                                          "PROPERTY"};
 
@@ -77,6 +77,7 @@ void DefReader::component() {
       if (DefLexer::same(lexer_.peek(), "SOFT")) lexer_.next();
       all.halo_component.push_back(index);
       for (int side = 0; side < 4; ++side) {
+        while (lexer_.peek() == "(" || lexer_.peek() == ")") lexer_.next();  // as in files of old versions of OpenROAD
         all.halo.push_back(narrow(lexer_.integer("the halo's width")));
         if (all.halo.back() < 0) throw lexer_.error("the widths of a halo must be at least 0");
       }
@@ -105,6 +106,7 @@ void DefReader::pin() {
   std::int32_t net = -1, layer = -1;
   std::int8_t direction = 0, use = 0;
   bool is_special = false, is_done = false;  // done: the first port is complete and another one follows
+  bool is_repeated = false;  // whether another port is placed, too
   Numbers points;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(begin, "this pin has no ';'");
@@ -131,15 +133,19 @@ void DefReader::pin() {
       points.insert(points.end(), shape.begin(), shape.end());
     } else if (Site found; placing(option, found)) {
       if (!is_done) site = found;
+      is_repeated = is_repeated || (is_done && found.status >= Status::kPlaced);
     } else if (!among(kPinOptions, option) && option.substr(0, 7) != "ANTENNA") {
       strange_.add(static_cast<std::int64_t>(begin), shown(option) + " of " + shown(name));
     }
   }
   // An additional location of a pin is not a pin.
   if (const std::string owner = owner_of(name); !owner.empty() && pin_of_.count(owner)) {
-    if (!pin_of_.try_emplace(name, pin_of_.at(owner)).second) duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
+    const bool is_new = pin_of_.try_emplace(name, pin_of_.at(owner)).second;
+    if (!is_new) duplicate_pins_.add(static_cast<std::int64_t>(begin), name);
+    if (is_new && !is_supply(use)) repeated_.add(static_cast<std::int64_t>(begin), name);
     return;
   }
+  if (is_repeated && !is_supply(use)) repeated_.add(static_cast<std::int64_t>(begin), name);
   const auto known = pin_of_.find(name);
   const std::int32_t index = known == pin_of_.end() ? new_pin(name, begin) : known->second;
   if (is_declared_[index]) return duplicate_pins_.add(static_cast<std::int64_t>(begin), name);

@@ -47,7 +47,7 @@ DefContents DefReader::read() {
   }
   finish_nets();
   for (Findings* found : {&duplicate_components_, &dangling_, &duplicate_pins_, &duplicate_nets_, &miscounted_,
-                          &shapeless_, &undeclared_, &strange_, &wildcards_, &siteless_, &layerless_, &trackless_, &foreign_, &escaped_, &behind_}) {
+                          &shapeless_, &undeclared_, &strange_, &repeated_, &wildcards_, &siteless_, &layerless_, &trackless_, &foreign_, &escaped_, &behind_}) {
     if (found->count) out_.findings.push_back(std::move(*found));
   }
   return std::move(out_);

@@ -209,7 +209,7 @@ HARMLESS = {
 @pytest.mark.parametrize("name", HARMLESS)
 def test_ignored_content_is_a_notice(tmp_path: Path, name: str) -> None:
     text, notice = HARMLESS[name]
-    found = read(tmp_path, text).notices
+    found = [one for one in read(tmp_path, text).notices if "further locations" not in one]
     assert found and re.search(notice, found[0]), found
 
 
@@ -238,7 +238,8 @@ def test_further_places_of_a_pin_are_no_pins(tmp_path: Path) -> None:
     file = read(tmp_path, text)
     assert file.pins.names == ["in", "out", "clk", "q", "VDD", "none.extra2", "q.extras"]
     assert joined(file)["q"] == ["mem[0]/ram Q", "q", "q.extras"]
-    assert file.notices == ()
+    (notice,) = file.notices
+    assert notice.endswith(":30: 2 pins have further locations, which are ignored: out, q.extra1 (line 35)")
 
 
 def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_special_nets_of_signals_are_nets(tmp_path: Path) -> None:
     # A net has the pins of both sections.
     assert nets["q"] == ["u1 Y", "mem[0]/ram Q", "q"]
     assert nets["x"] == ["u2 Y", "out"]
-    assert "VDD" not in nets and file.notices == ()
+    assert "VDD" not in nets and len(file.notices) == 1
     assert USES[file.nets.use[file.nets.names.index("q")]] == "SIGNAL"
 
 
