@@ -18,6 +18,7 @@ from placement.netlist.timing_constraints import (
     Object,
     PathException,
     PortDelay,
+    PortLoad,
     PortTransition,
     TimingConstraints,
 )
@@ -194,10 +195,14 @@ def test_slews_and_derating(tmp_path: Path) -> None:
     set_timing_derate -late 1.5
     set_timing_derate -late -net_delay 1.25
     set_timing_derate -early 0.5
+    set_load -pin_load 3 [all_outputs]
+    set_units -capacitance 10pF
+    set_load 2 [get_ports bus[1]]
     """
     (tmp_path / "chip.sdc").write_text(CLOCK + text)
-    found = read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=1.0, slew_factor=2.0)[0]  # 3 ps from 25% to 75%
-    assert found.clocks[0].transition == 6
+    found = read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=1.0, slew_factor=2.0, capacitance_unit=4.0)[0]
+    assert found.clocks[0].transition == 6  # 3 ps from 25% to 75%
+    assert found.loads == (PortLoad("out", 12), PortLoad("bus[1]", 20_000))
     assert found.transitions == (PortTransition("bus[0]", 4), PortTransition("bus[1]", 4))
     assert found.derating == Derating(cells=1.5, wires=1.25)
 
