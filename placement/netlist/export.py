@@ -42,12 +42,13 @@ _COARSE = 0.01  # least database unit, in µm, with a note about rounding; _MOVE
 _MOVED = 0.01
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
-_COMPONENTS = re.compile(rb"^[ \t]*COMPONENTS\s+(\d+)\s*;", re.MULTILINE | re.IGNORECASE)
-_END_COMPONENTS = re.compile(rb"^[ \t]*END\s+COMPONENTS\b", re.MULTILINE | re.IGNORECASE)
+_COMPONENTS = re.compile(rb"(?<!\S)COMPONENTS\s+(\d+)\s*;", re.IGNORECASE)
+_END_COMPONENTS = re.compile(rb"(?<!\S)END\s+COMPONENTS\b", re.IGNORECASE)
 # The sections that may follow COMPONENTS (LEF/DEF Language Reference).
 _BEHIND_COMPONENTS = re.compile(
-    rb"^[ \t]*(PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS|BEGINEXT|END\s+DESIGN)\b",
-    re.MULTILINE | re.IGNORECASE,
+    rb"(?<!\S)((PINS|PINPROPERTIES|BLOCKAGES|SLOTS|FILLS|SPECIALNETS|NETS|SCANCHAINS|GROUPS)\s+\d+\s*;|BEGINEXT\b|"
+    rb"END\s+DESIGN\b)",
+    re.IGNORECASE,
 )
 
 
@@ -332,19 +333,15 @@ def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their positions, and nothing else.
 
-    A macro whose halo differs from the file's gets a `HALO`. If the file contains none of the macros, as a floorplan
-    beside another netlist, they are added. Raises DesignError if some of the macros are components of the file and
-    others are not.
+    A macro whose halo differs from the file's gets a `HALO`. Macros that are not components of the file, which is then
+    the floorplan beside another netlist, are added. Raises DesignError if the master of such a macro is unknown.
     """
     index = {name: component for component, name in enumerate(file.components.written_names)}
-    missing = [location.written_name for location in locations if location.written_name not in index]
-    if missing and len(missing) == len(locations) and all(location.master for location in locations):
-        return _with_components(file.data, locations)
-    if missing:
-        reject(
-            file.path,
-            [("macros that are not components of this file", len(missing), [(0, name) for name in missing[:10]])],
-        )
+    missing = [location for location in locations if location.written_name not in index]
+    unknown = [(0, location.written_name) for location in missing if not location.master]
+    what = "macros that are not components of this file, and whose masters are unknown"
+    reject(file.path, [(what, len(unknown), unknown)] if unknown else [])
+    locations = [location for location in locations if location.written_name in index]
     halo_of = dict(zip(file.components.halo_component.tolist(), map(tuple, file.components.halo.tolist()), strict=True))
     pieces: list[bytes] = []
     done = 0
@@ -358,7 +355,8 @@ def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
             entry = _without_halo(entry)
         pieces += [file.data[done:begin], _placed_entry(entry, location)]
         done = end
-    return b"".join([*pieces, file.data[done:]])
+    data = b"".join([*pieces, file.data[done:]])
+    return _with_components(data, missing) if missing else data
 
 
 def _with_components(data: bytes, locations: Sequence[MacroLocation]) -> bytes:
@@ -388,8 +386,8 @@ def _without_halo(entry: bytes) -> bytes:
     words = _words(entry)
     for at, (word, follower) in enumerate(itertools.pairwise(words)):
         if word[0] == b"+" and follower[0].upper() == b"HALO":
-            last = at + 5 + (words[at + 2][0].upper() == b"SOFT")  # The entry ends after the halo's four numbers.
-            return entry[: word.start()] + entry[words[last].end() :].lstrip(b" ")
+            behind = next(word for word in words[at + 2 :] if word[0] in (b"+", b";"))
+            return entry[: word.start()] + entry[behind.start() :]
     return entry
 
 
@@ -436,10 +434,17 @@ def openroad_tcl(
     """A script for OpenROAD: `place_macro`, or the database's own calls for macros rotated by 90°.
 
     It first unplaces the macros: OpenROAD neither moves a macro whose status is firm or locked, nor places one on
-    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041).
+    another placed macro (messages ODB-0359, ODB-0360 and MPL-0041). It also rotates them first, because `place_macro`
+    compares the box in the former orientation with the core (MPL-0034).
     """
     names = [tcl_word(place.written_name) for place in locations]
-    lines = [f"[[ord::get_db_block] findInst {name}] setPlacementStatus NONE" for name in names]
+    lines = []
+    for name, place in zip(names, locations, strict=True):
+        lines += [
+            f"set inst [[ord::get_db_block] findInst {name}]",
+            "$inst setPlacementStatus NONE",
+            f"$inst setOrient {_TCL_NAMES[place.orientation.name]}",
+        ]
     for name, place in zip(names, locations, strict=True):
         turn = _TCL_NAMES[place.orientation.name]
         if turn in _UPRIGHT:
@@ -448,7 +453,6 @@ def openroad_tcl(
         else:
             lines += [
                 f"set inst [[ord::get_db_block] findInst {name}]",
-                f"$inst setOrient {turn}",
                 f"$inst setLocation {place.x} {place.y}",
                 "$inst setPlacementStatus FIRM",
             ]

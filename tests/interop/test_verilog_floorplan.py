@@ -62,7 +62,7 @@ def floorplan(macros: dict[str, str] | None = None) -> str:
 
 def write(folder: Path, *, netlist: str = NETLIST, text: str | None = None) -> dict[str, Path]:
     lef, path = folder / "chip.lef", folder / "fp.def"
-    lef.write_text(Chip(masters=RAM + BANK).lef)
+    lef.write_text(Chip(masters=f"{RAM}{BANK}MACRO LOGO CLASS BLOCK ; SIZE 20 BY 20 ;\nEND LOGO\n").lef)
     path.write_text(text or floorplan())
     (folder / "top.v").write_text(netlist)
     return {"lef": lef, "def": path, "verilog": folder / "top.v"}
@@ -125,6 +125,15 @@ def test_macros_of_the_floorplan_keep_their_places(tmp_path: Path) -> None:
     assert sorted(map(sorted, ends(flat))) == sorted(map(sorted, EXPECTED))
     with pytest.raises(DesignError, match=r"fp\.def:\d+: 1 macros that are not in the netlist: other"):
         read(tmp_path, text=floorplan({"other": "BANK"}))
+
+
+def test_macros_without_signals_need_not_be_in_the_netlist(tmp_path: Path) -> None:
+    flat = read(tmp_path, text=floorplan({"logo": "LOGO + FIXED ( 10000 20000 ) N"}))
+    logo = flat.netlist.names.index("logo")
+    assert logo in flat.netlist.hard and flat.placement.fixed[logo]
+    assert (flat.placement.x[logo], flat.placement.y[logo]) == (20, 30)
+    assert any("1 macros without signal pins are not in the netlist: they are added: logo" in n for n in flat.notices)
+    assert sorted(map(sorted, ends(flat))) == sorted(map(sorted, EXPECTED))
 
 
 def test_a_netlist_belongs_to_one_chip(tmp_path: Path) -> None:

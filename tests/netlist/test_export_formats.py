@@ -102,6 +102,8 @@ def test_entries_of_every_form(tmp_path: Path, entry: bytes, expected: bytes) ->
     [
         (b"- m RAM ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
         (b"- m RAM + HALO 9 9 9 9 + UNPLACED ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO ( 9 9 ) ( 9 9 ) + UNPLACED ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
+        (b"- m RAM + HALO ( 1 2 ) ( 3 4 ) ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO ( 1 2 ) ( 3 4 ) ;"),
         (b"- m RAM + HALO SOFT 9 9 9 9 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO 1 2 3 4 ;"),
         (b"- m RAM + HALO SOFT 1 2 3 4 ;", b"- m RAM + FIXED ( 1 -2 ) S + HALO SOFT 1 2 3 4 ;"),
     ],
@@ -153,10 +155,13 @@ def test_scripts_by_hand(chip: FlatDesign) -> None:
     )
     assert export.openroad_tcl(moved(chip), units, blockages=halo, cut=(2.0, 1.5)).splitlines() == [
         "# Written for OpenROAD, a build of 2025 or later.",
-        r"[[ord::get_db_block] findInst {mem\[0\]/ram}] setPlacementStatus NONE",
-        r"[[ord::get_db_block] findInst {mem\[1\]/ram}] setPlacementStatus NONE",
         r"set inst [[ord::get_db_block] findInst {mem\[0\]/ram}]",
+        "$inst setPlacementStatus NONE",
         "$inst setOrient R90",
+        r"set inst [[ord::get_db_block] findInst {mem\[1\]/ram}]",
+        "$inst setPlacementStatus NONE",
+        "$inst setOrient R0",
+        r"set inst [[ord::get_db_block] findInst {mem\[0\]/ram}]",
         "$inst setLocation 3000 4000",
         "$inst setPlacementStatus FIRM",
         r"place_macro -macro_name {mem\[1\]/ram} -location {20.005 30} -orientation R0 -exact",
@@ -224,8 +229,9 @@ def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
 
 def test_macros_of_another_design_are_rejected(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
-    with pytest.raises(DesignError, match=r"1 macros that are not components of this file: mem\\\[1\\\]/ram"):
-        export.def_bytes(read_def(tmp_path / "other.def"), moved(chip))
+    unknown = [dataclasses.replace(location, master="") for location in moved(chip)]
+    with pytest.raises(DesignError, match=r"1 macros that are not components .* are unknown: mem\\\[1\\\]/ram"):
+        export.def_bytes(read_def(tmp_path / "other.def"), unknown)
     placed = chip.placement.placed.copy()
     placed[chip.netlist.hard[1]] = False
     with pytest.raises(DesignError, match=r"1 macros are not placed, the first being 'mem\[1\]/ram'"):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
-from placement.netlist.errors import reject
+from placement.netlist.errors import listing, reject
 from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows, place_missing
@@ -121,7 +121,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
 def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The node of each component (int64 [M]) and design pin (int64 [·]) by unescaped names, -1 for none, and notices.
 
-    Raises DesignError if macros or ports are in only one of the two; the first ten are named.
+    Raises DesignError if macros of the DEF file are not in the netlist; the first ten are named.
     """
     index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int64)
@@ -129,19 +129,12 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
     port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
     findings, notices = unmatched_components(file, node_of, blocks, "protobuf")
-    has_macros = bool(np.isin(netlist.hard, node_of).any())
-    if not has_macros:
-        notices.append(f"{file.path}: the file has none of the {len(netlist.hard)} macros: they are unplaced")
-    has_ports = bool((port_of >= 0).any())
-    if not has_ports and len(netlist.ports):
-        notices.append(f"{file.path}: the file has none of the {len(netlist.ports)} ports")
-    for kind, found, what, has_any in (
-        (NodeKind.HARD, node_of, "macros", has_macros),
-        (NodeKind.PORT, port_of, "ports", has_ports),
-    ):
-        if has_any:
-            findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that are not in the DEF file")
     reject(file.path, findings)
+    for kind, found, what in (
+        (NodeKind.HARD, node_of, "macros of the protobuf are not in the DEF file and unplaced"),
+        (NodeKind.PORT, port_of, "ports of the protobuf are not in the DEF file"),
+    ):
+        notices += [listing(file.path, *finding) for finding in missing_nodes(netlist, kind, found, what)]
     return node_of, port_of, notices
 
 

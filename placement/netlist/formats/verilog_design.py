@@ -57,13 +57,15 @@ def with_netlist(file: DefFile, netlist: VerilogNetlist, technology: Technology)
     """Inserts the components, pins and nets of a netlist into a DEF file; also returns notices.
 
     Components and pins have the positions of the same names in the file; a macro keeps its halo and region, too. Raises
-    DesignError if the file has macros that the netlist does not have.
+    DesignError if the file has macros that the netlist does not have; macros without signal pins are added to it.
     """
+    netlist, added = _with_physical_macros(file, netlist, technology)
     index = {name: component for component, name in enumerate(netlist.names)}
     node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int32)
     blocks = {name for name, master in technology.masters.items() if master.is_block}
     findings, notices = unmatched_components(file, node_of, blocks, "netlist")
     reject(file.path, findings)
+    notices += added
     if (file.nets.component >= 0).any():
         notices.append(f"{file.path}: its nets are ignored: the netlist comes from the Verilog files")
     pins, pin_of_port, pin_notices = _pins(file, netlist)
@@ -102,6 +104,27 @@ def _supply_nets(netlist: VerilogNetlist, technology: Technology) -> np.ndarray:
     count = np.bincount(of_net, weights=2 * feeds[member.reshape(-1)] - 1, minlength=len(netlist.start) - 1)
     is_supply: np.ndarray = count > 0
     return is_supply
+
+
+def _with_physical_macros(
+    file: DefFile, netlist: VerilogNetlist, technology: Technology
+) -> tuple[VerilogNetlist, list[str]]:
+    """The netlist with the DEF file's macros without signal pins, such as logos, which no netlist contains; notices."""
+    known, components = set(netlist.names), file.components
+    physical = {name for name, one in technology.masters.items() if one.is_block and not one.has_signals}
+    pairs = zip(components.names, (components.masters[master] for master in components.master.tolist()), strict=True)
+    added = [(name, master) for name, master in pairs if master in physical and name not in known]
+    if not added:
+        return netlist, []
+    masters = [*netlist.masters, *sorted({master for _, master in added} - set(netlist.masters))]
+    number = {name: index for index, name in enumerate(masters)}
+    of_added = np.array([number[master] for _, master in added], dtype=np.int32)
+    names = [*netlist.names, *(name for name, _ in added)]
+    extended = dataclasses.replace(
+        netlist, names=names, masters=masters, master=np.concatenate((netlist.master, of_added))
+    )
+    what = "macros without signal pins are not in the netlist: they are added"
+    return extended, [listing(file.path, what, len(added), [(0, name) for name, _ in added[:SHOWN]])]
 
 
 def _components(given: DefComponents, netlist: VerilogNetlist, node_of: np.ndarray, blocks: set[str]) -> DefComponents:

@@ -77,6 +77,7 @@ void DefReader::component() {
       if (DefLexer::same(lexer_.peek(), "SOFT")) lexer_.next();
       all.halo_component.push_back(index);
       for (int side = 0; side < 4; ++side) {
+        while (lexer_.peek() == "(" || lexer_.peek() == ")") lexer_.next();  // as in files of old versions of OpenROAD
         all.halo.push_back(narrow(lexer_.integer("the halo's width")));
         if (all.halo.back() < 0) throw lexer_.error("the widths of a halo must be at least 0");
       }

@@ -153,11 +153,6 @@ FAULTS = {
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
     "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 macros that are not in the protobuf: m\[1\]"),
-    "no such port": (
-        FLAT,
-        DEF.replace("- out + NET", "- oud + NET"),
-        "1 ports of the protobuf that are not in the DEF file: out",
-    ),
 }
 
 
@@ -179,7 +174,8 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert data == floorplan.encode()
     assert design.placement.placed[design.netlist.hard].tolist() == [False]
     assert design.placement.placed[design.cells].all()
-    assert any(notice.endswith("the file has none of the 1 macros: they are unplaced") for notice in design.notices)
+    expected = "1 macros of the protobuf are not in the DEF file and unplaced: m[0]"
+    assert any(notice.endswith(expected) for notice in design.notices)
     assert any("are not in the protobuf are ignored: TAP_0" in notice for notice in design.notices) == bool(components)
     # The export adds them in the file's notation.
     placement = dataclasses.replace(design.placement, x=np.full(5, 8.0), y=np.full(5, 9.0), placed=np.ones(5, bool))
@@ -188,6 +184,21 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert read_def(tmp_path / "out.def").components.written_names == [*(["TAP_0"] if components else []), r"m\[0\]"]
     again = read_protobuf_def(tmp_path / "flat.pb.txt", tmp_path / "out.def")[0]
     assert again.placement.x[again.netlist.hard].tolist() == [8]
+
+
+def test_a_floorplan_with_some_of_the_macros_and_ports(tmp_path: Path) -> None:
+    two = FLAT + node("m[1]", "macro", width=8.0, height=6.0, ref_name="RAM")
+    design, _ = read_protobuf_def(*write(tmp_path, two, DEF.replace("- out + NET", "- oud + NET")))
+    hard = design.netlist.hard
+    assert design.placement.placed[hard].tolist() == [True, False] and len(design.netlist.ports) == 2
+    assert any(notice.endswith("1 ports of the protobuf are not in the DEF file: out") for notice in design.notices)
+    placement = dataclasses.replace(design.placement, placed=np.ones(6, bool))
+    locations = macro_locations(design, design.netlist, placement)
+    for text in (DEF, DEF.replace("\n", " ")):
+        (tmp_path / "plan.def").write_text(text)
+        (tmp_path / "out.def").write_bytes(def_bytes(read_def(tmp_path / "plan.def"), locations))
+        components = read_def(tmp_path / "out.def").components
+        assert components.written_names == [r"m\[0\]", r"m\[1\]"] and components.x.tolist() == [2000, -4000]
 
 
 def test_a_floorplan_without_pins_spreads_the_ports(tmp_path: Path) -> None:
@@ -200,7 +211,7 @@ def test_a_floorplan_without_pins_spreads_the_ports(tmp_path: Path) -> None:
         placement.y[ports], (die.y_low, die.y_high)
     )
     assert on_edge.all()
-    assert any("the file has none of the" in notice and "ports" in notice for notice in design.notices)
+    assert any("2 ports of the protobuf are not in the DEF file: in, out" in notice for notice in design.notices)
 
 
 _WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#", "attr", "f:")
