@@ -37,7 +37,7 @@ from links import Network, NetworkError, make_network
 
 from placement.episode import Episode, signature
 
-BYTES_PER_STEP = 12
+BYTES_PER_STEP = 8
 GROUPS = 4
 CAPACITY = 64
 UNREAD_CAPACITY = 5000

@@ -1,13 +1,14 @@
 """Validates the simulation of caches and shards against measurements, and predicts 16 to 4,096 actors. Bar: within 20%.
 
-    python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
+    python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--planned] [--plots FOLDER]
 
 The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured. A
 few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a single
 write, the share of a busy link that carries payload, and its decline with more writers. All other points are predicted.
 Each point is printed with the standard deviation of single runs of the simulation. The predictions for more actors use
-the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --plots it draws measured and
-simulated latencies, and the predictions with and without caches and shards.
+the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --planned, nothing is fitted:
+all points are predicted with the constants in plan.py. With --plots it draws measured and simulated latencies, and the
+predictions with and without caches and shards.
 """
 
 from __future__ import annotations
@@ -234,6 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shards", type=Path, default=MEASURED / "shards.json")
     parser.add_argument("--caches", type=Path, default=MEASURED / "caches.json")
+    parser.add_argument("--planned", action="store_true", help="predict all points as `macro-placement plan` does")
     parser.add_argument("--plots", type=Path, help="folder to draw into, such as docs/images")
     arguments = parser.parse_args()
     try:
@@ -245,6 +247,9 @@ def main() -> None:
         reads = read_points(json.loads(arguments.caches.read_text()))
     else:
         print(f"{arguments.caches}: not there (bench_caches.py --json writes it), so reads are not compared")
+    if arguments.planned:
+        compare([point._replace(fitted=False) for point in writes + reads], MEASURED_COSTS)
+        return
     guesses = {
         "write_seconds": (0.0015, 1.0),
         "write_seconds_per_mb": (0.006, 1.0),

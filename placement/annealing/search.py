@@ -31,6 +31,7 @@ from placement.annealing.annealer import Annealer, AnnealerState, Population, Ta
 from placement.annealing.edges import onto_edges
 from placement.annealing.starts import ELECTROSTATIC, Start, affordable, legal, make_starts, with_spacing
 from placement.annealing.tidying import straighten
+from placement.annealing.turning import turn_groups
 from placement.config import require
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
@@ -41,6 +42,7 @@ from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
 TIDYING_SHARE = 0.25  # share of the budget for straightening the macros if `anneal.tidy` is set
+TURNING_SHARE = 0.1  # share of this time for turning groups of macros
 TIDY_WEIGHT = 1.5
 """Weight of tidiness before the straightening, in units of `anneal.tidy` times the cost of the cheapest start."""
 HALVING_SHARE = 0.15
@@ -183,13 +185,10 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
     finished = not run.state.entrants and run.anneal(annealers)
     best = min(annealers, key=lambda annealer: annealer.best_cost).best
     if finished and tidying:
-        rest = seconds * (1 - searching) if moves is None else None
-        straight = straighten(
-            design, best, weights=weights, config=config, seconds=rest,
-            moves=None if moves is None else max(1, moves - (main_moves or 0)), seed=start_seed, stopped=watch.stopped,
+        best, finished = run.straighten(
+            best, config, weights, seconds=None if moves is not None else seconds * (1 - searching),
+            moves=None if moves is None else max(1, moves - (main_moves or 0)), seed=start_seed,
         )  # fmt: skip
-        finished, best = straight.finished, straight.placement
-        run.add(straight.seconds, straight.moves, compute_costs(design, best, weights=weights).total)
     if by_default:
         best = onto_edges(design, best, spacing=config.spacing_in(design))
     if finished and watch.folder is not None:
@@ -268,10 +267,22 @@ class _Run:
         state.begun = self._share(0.0)
         state.history = [Point(seconds, 0, state.unit)]
 
-    def add(self, seconds: float, moves: int, cost: float) -> None:
-        """Records the time and moves spent after the annealing and the cost reached."""
-        last = Point(*self.state.history[-1])
-        self.state.history.append(Point(last.seconds + seconds, last.moves + moves, cost))
+    def straighten(
+        self, placement: Placement, config: AnnealConfig, weights: CostWeights, *, seconds: float | None,
+        moves: int | None, seed: int,
+    ) -> tuple[Placement, bool]:  # fmt: skip
+        """Straightens a placement and turns groups of macros; returns the result and whether all of it was done."""
+        for step, share in ((straighten, 1 - TURNING_SHARE), (turn_groups, TURNING_SHARE)):
+            after = step(
+                self._design, placement, weights=weights, config=config, seconds=seconds and seconds * share,
+                moves=moves and max(1, round(moves * share)), seed=seed, stopped=self._watch.stopped,
+            )  # fmt: skip
+            placement, last = after.placement, Point(*self.state.history[-1])
+            cost = compute_costs(self._design, placement, weights=weights).total
+            self.state.history.append(Point(last.seconds + after.seconds, last.moves + after.moves, cost))
+            if not after.finished:
+                return placement, False
+        return placement, True
 
     def halve(self, entrants: Sequence[Annealer]) -> list[Placement]:
         """Anneals each entrant for an equal share of the time and returns the current best placement for each thread.

@@ -17,6 +17,7 @@ from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 
 _SLACK = 1e-3  # tolerance in µm by which a gap may be narrower than the channel
+_TOUCHING = 1e-6  # tolerance in µm of edges that touch
 
 
 class Tidiness(NamedTuple):
@@ -75,6 +76,28 @@ def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
         share(aligned, macros), share(grouped, banked), share(alike - turned, alike), share(sided - facing, sided),
         usable, largest, (4 - min(4, corners)) / 4, cost, channel,
     )  # fmt: skip
+
+
+def equal_neighbours(design: Design, placement: Placement) -> dict[int, np.ndarray]:
+    """Returns the neighbours of equal size of each hard macro, as node numbers.
+
+    Raises:
+        DesignError: a node has no position, or the number of nodes differs.
+    """
+    placement = checked_placement(design, placement)
+    channel = _native.tidiness(native_design(design), placement.x, placement.y, placement.orientation)[1]
+    hard = design.netlist.hard
+    size = np.stack([design.netlist.width, design.netlist.height], axis=1)[hard]
+    half = np.stack(design.netlist.sides(placement.orientation), axis=1)[hard] / 2
+    centre = np.stack([placement.x, placement.y], axis=1)[hard]
+    low, high = _kept_free(design, placement)
+    neighbours = {}
+    for index, node in enumerate(hard.tolist()):
+        apart = np.abs(centre - centre[index]) - half - half[index]
+        gap = np.maximum(low - high[index], low[index] - high)
+        faces = (apart[:, ::-1] < -_TOUCHING) & (apart >= -_TOUCHING) & (gap < channel)
+        neighbours[node] = hard[faces.any(axis=1) & (size == size[index]).all(axis=1)]
+    return neighbours
 
 
 def _whitespace(

@@ -131,16 +131,27 @@ class OpenSta:
             commands.append((("liberty", "verilog", "sdc").index(one.kind), f"read_{one.kind} {name}"))
         read = [command for _, command in sorted(commands, key=lambda command: command[0])]
         read.insert(-1, f"link_design {{{timing.top}}}")
-        load = np.maximum(delays["load_rise"], delays["load_fall"])
+        load = delays["load_rise"] - self._pin_loads(names)
         with (folder / "wires.sdf").open("w") as file:
             file.writelines(_sdf(names, timing, facts["driver"], delays["wire"]))
         with (folder / "loads.tcl").open("w") as file:
-            file.writelines(_loads(names, timing, facts["net_driver"], load))
+            file.writelines(_wire_loads(names, timing, facts["net_driver"], load))
         # Files that the SDC file reads are found from the working directory, as at the import.
         here = folder.resolve()
         read[-1] = f"cd {{{os.getcwd()}}}; read_sdc {{{here / read[-1].split()[-1]}}}; cd {{{here}}}"
         (folder / "run.tcl").write_text("\n".join(("if {[catch {", *read, *_COMMANDS, "")))
         return names
+
+    def _pin_loads(self, names: Sequence[str]) -> np.ndarray:
+        """The load of each net's pins and of the ports outside of the chip, float [E], without the driver's."""
+        timing, driver = self._evaluator.timing, self._evaluator.facts["net_driver"]
+        outside = {one.port: one.load for one in timing.constraints.loads}
+        at_pin = np.append(timing.library.rise_capacitance, 0.0)[timing.library_pin]
+        at_pin[driver[driver >= 0]] = 0.0
+        for pin in np.flatnonzero(timing.instance < 0).tolist():
+            at_pin[pin] = outside.get(names[pin], 0.0)
+        loads: np.ndarray = np.add.reduceat(at_pin, timing.net_start[:-1])
+        return loads
 
     def _run(self, folder: Path) -> list[str]:
         """Runs OpenSTA in the folder; returns its messages about ignored commands."""
@@ -206,9 +217,12 @@ def _sdf(names: Sequence[str], timing: TimingNetlist, driver: np.ndarray, wire: 
     yield "))))\n"
 
 
-def _loads(names: Sequence[str], timing: TimingNetlist, net_driver: np.ndarray, load: np.ndarray) -> Iterator[str]:
-    """Yields Tcl that sets the load, float [E], of each net that a cell drives; `net_driver` is int [E]."""
+def _wire_loads(names: Sequence[str], timing: TimingNetlist, net_driver: np.ndarray, load: np.ndarray) -> Iterator[str]:
+    """Yields Tcl that sets the wire's load, float [E], of each net that a cell drives; `net_driver` is int [E].
+
+    OpenSTA adds the loads of the pins, which differ for the rising and the falling edge.
+    """
     for net, pin in enumerate(net_driver.tolist()):
         if pin >= 0 and timing.library_pin[pin] >= 0:
             pattern = f"[get_nets -of_objects [get_pins {{{_escaped(names[pin], bits=False)}}}]]"
-            yield f"set_load -subtract_pin_load {load[net]:.6g} {pattern}\n"
+            yield f"set_load {max(load[net], 0.0):.6g} {pattern}\n"

@@ -23,7 +23,8 @@ _MOST_CYCLES = 1000  # maximum number of periods of the launching clock within w
 class TagArrays(NamedTuple):
     """Arguments of `TimingGraph.constrain`."""
 
-    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and is NaN elsewhere
+    # the keyword arguments; `slew_at`, float32 [P], ps, applies to pins that clocks reach and to inputs, and is NaN
+    # elsewhere; `load_at`, float32 [P], fF, is the load outside of the chip
     arrays: dict[str, Any]
     clocks: list[str]  # the launching clock edge of each of the G tags, as text
     notices: list[str]  # messages about unusual constraints
@@ -104,33 +105,32 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     for pin, key in ends.items():
         group[pin] = groups[key]
     edges = no_clock + 2 * bool(limits)
-    capture = np.array([[[tags.capture(tag, to, edge) for edge in range(edges)] for to in groups] for tag in tags.all])
-    slew_at = np.full(len(timing.instance), np.nan, dtype=np.float32)
-    for transition in constraints.transitions:
-        slew_at[finder.pins([Object("port", transition.port)])] = transition.slew
-    for number, clock in enumerate(clocks):
-        slew_at[((plain | inverted) >> np.uint32(number)) & 1 > 0] = clock.transition
+    tag_of, kept, capture = _merged(tags, list(groups), edges)
+    launched = [place for place, number in enumerate(numbers) if tag_of[number] >= 0]
+    slew_at, load_at = _at_pins(timing, finder, plain | inverted)
     offset = [clock.latency - clock.uncertainty for clock in clocks] + [0.0] * bool(limits)
     arrays = {
-        "launch_vertex": np.array(vertices, dtype=np.int32),
-        "launch_tag": np.array(numbers, dtype=np.int32),
-        "launch_time": np.array(times, dtype=np.float32),
+        "launch_vertex": np.array(vertices, dtype=np.int32)[launched],
+        "launch_tag": tag_of[np.array(numbers, dtype=np.int32)[launched]],
+        "launch_time": np.array(times, dtype=np.float32)[launched],
         "port_pin": np.array([port[0] for port in ports], dtype=np.int32),
         "port_edge": np.array([port[1] for port in ports], dtype=np.int32),
         "port_delay": np.array([port[2:] for port in ports], dtype=np.float32).reshape(-1),
-        "capture": capture.astype(np.float32).reshape(-1),
+        "capture": capture.reshape(-1),
         "group": group,
         "plain": plain,
         "inverted": inverted,
         "edge_time": np.array([tags.edge(edge) for edge in range(edges)], dtype=np.float32),
         "edge_offset": np.repeat(offset, 2).astype(np.float32),
         "period": np.array([clock.period for clock in clocks] + [1.0] * bool(limits), dtype=np.float32),
-        "tag_of_edge": np.array([tags.all.get((edge, (), False), -1) for edge in range(edges)], dtype=np.int32),
+        "tag_of_edge": tag_of[[tags.all.get((edge, (), False), -1) for edge in range(edges)]],
         "slew_at": slew_at,
-        "tags": len(tags.all),
+        "load_at": load_at,
+        "blocked": np.isin(np.arange(len(timing.instance)), finder.pins(constraints.blocked)).astype(np.int8),
+        "tags": len(kept),
         "groups": len(groups),
     }
-    return TagArrays(arrays, [tags.text(tag) for tag in tags.all], notices)
+    return TagArrays(arrays, [tags.text(tag) for tag in kept], notices)
 
 
 class _Finder:
@@ -195,15 +195,13 @@ class _Tags:
     def __init__(self, constraints: TimingConstraints) -> None:
         self._clocks = constraints.clocks
         self._rules = [_Rule(one) for one in constraints.exceptions]
+        self._general = [number for number, rule in enumerate(self._rules) if rule.is_general]
         self._tells_inputs = any(one.ignores_latency for one in constraints.exceptions)
         self._between = {(one.launch, one.capture): one.value for one in constraints.uncertainties}
         self.all: dict[_Tag, int] = {}
 
     def number(self, edge: int, signature: tuple[int, ...], *, is_input: bool = False) -> int:
-        tag = (edge, signature, is_input and self._tells_inputs)
-        if len(self.all) >= MOST_TAGS and tag not in self.all:
-            raise DesignError(f"there are more than {MOST_TAGS} combinations of clocks and exceptions")
-        return self.all.setdefault(tag, len(self.all))
+        return self.all.setdefault((edge, signature, is_input and self._tells_inputs), len(self.all))
 
     def clock(self, edge: int) -> Clock | None:
         return self._clocks[edge // 2] if edge < 2 * len(self._clocks) else None
@@ -235,8 +233,9 @@ class _Tags:
         from_clock, to_clock = self.clock(launch), self.clock(edge)
         matching = [
             rule
-            for number, rule in enumerate(self._rules)
-            if rule.is_from(number in begins, from_clock) and rule.is_to(number in ends, to_clock)
+            for number in {*begins, *self._general}
+            if (rule := self._rules[number]).is_from(number in begins, from_clock)
+            and rule.is_to(number in ends, to_clock)
         ]
         found = max(matching, key=lambda rule: rule.priority).exception if matching else PathException(1)
         launched, offset = self.edge(launch), 0.0
@@ -267,6 +266,7 @@ class _Rule:
         pins = [any(kind != "clock" for kind, _ in side) for side in (exception.begins, exception.ends)]
         kind = 1 if exception.delay is not None else 0 if exception.cycles else 2
         limit = exception.cycles if exception.delay is None else exception.delay
+        self.is_general = not exception.begins or bool(self._from)  # whether it may match without its pins
         self.priority = (kind, *pins, *map(bool, names), -limit)
 
     def is_from(self, is_named: bool, clock: Clock | None) -> bool:
@@ -274,6 +274,47 @@ class _Rule:
 
     def is_to(self, is_named: bool, clock: Clock | None) -> bool:
         return is_named or not self.exception.ends or (clock is not None and clock.name in self._to)
+
+
+def _merged(
+    tags: _Tags, groups: Sequence[tuple[bool, tuple[int, ...]]], edges: int
+) -> tuple[np.ndarray, list[_Tag], np.ndarray]:
+    """Joins tags of one edge with the same capture times, and drops those that nothing captures.
+
+    Returns:
+        The new number of each tag and of none, int32 [G + 1], -1 if it is dropped; one of the joined tags each; and
+        their capture times, float32 [G, U, J].
+
+    Raises:
+        DesignError: there are too many left.
+    """
+    found: dict[tuple[int, bytes], int] = {}
+    kept, rows, tag_of = list[_Tag](), list[np.ndarray](), np.full(len(tags.all) + 1, -1, dtype=np.int32)
+    for number, tag in enumerate(tags.all):
+        row = np.array([[tags.capture(tag, to, edge) for edge in range(edges)] for to in groups], dtype=np.float32)
+        if not np.isfinite(row).any():
+            continue
+        tag_of[number] = found.setdefault((tag[0], row.tobytes()), len(found))
+        if len(found) > len(kept):
+            kept.append(tag)
+            rows.append(row)
+    if len(kept) > MOST_TAGS:
+        raise DesignError(f"there are more than {MOST_TAGS} combinations of clocks and exceptions")
+    return tag_of, kept, np.array(rows, dtype=np.float32).reshape(len(kept), len(groups), edges)
+
+
+def _at_pins(timing: TimingNetlist, finder: _Finder, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slews and loads that the constraints set at pins, float32 [P] each; `reach` has masks of clocks, [P]."""
+    constraints = timing.constraints
+    slew_at = np.full(len(timing.instance), np.nan, dtype=np.float32)
+    load_at = np.zeros(len(timing.instance), dtype=np.float32)
+    for transition in constraints.transitions:
+        slew_at[finder.pins([Object("port", transition.port)])] = transition.slew
+    for load in constraints.loads:
+        load_at[finder.pins([Object("port", load.port)])] = load.load
+    for number, clock in enumerate(constraints.clocks):
+        slew_at[(reach >> np.uint32(number)) & 1 > 0] = clock.transition
+    return slew_at, load_at
 
 
 def _first_after(offset: float, period: float, launching: float) -> float:

@@ -56,6 +56,14 @@ class PortTransition:
 
 
 @dataclasses.dataclass(frozen=True)
+class PortLoad:
+    """The capacitance outside of the chip at a port."""
+
+    port: str  # the port's name
+    load: float  # fF
+
+
+@dataclasses.dataclass(frozen=True)
 class Derating:
     """Factors by which the delays of cells and wires are multiplied."""
 
@@ -93,3 +101,5 @@ class TimingConstraints:
     transitions: tuple[PortTransition, ...] = ()
     derating: Derating = Derating()
     uncertainties: tuple[Uncertainty, ...] = ()
+    loads: tuple[PortLoad, ...] = ()
+    blocked: tuple[Object, ...] = ()  # ports and pins at which no path begins, and through which none passes

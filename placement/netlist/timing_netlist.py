@@ -22,6 +22,7 @@ from placement.netlist.timing_constraints import (
     Object,
     PathException,
     PortDelay,
+    PortLoad,
     PortTransition,
     TimingConstraints,
     Uncertainty,
@@ -191,5 +192,7 @@ def _constraints(header: dict[str, Any]) -> TimingConstraints:
         notices=tuple(header["notices"]),
         transitions=tuple(PortTransition(**one) for one in header.get("transitions", ())),
         derating=Derating(**header.get("derating", {})),
+        blocked=objects(header.get("blocked", [])),
+        loads=tuple(PortLoad(**one) for one in header.get("loads", ())),
         uncertainties=tuple(Uncertainty(**one) for one in header.get("uncertainties", ())),
     )

@@ -30,6 +30,7 @@ from placement.engine.observation import Observation
 from placement.policy.features import (
     FLOAT32,
     GLOBALS,
+    VALID,
     GridFeatures,
     channels,
     grid_features,
@@ -159,8 +160,8 @@ class GridDecoder(nnx.Module):
         """Returns logits, float32 [B, R, C], which are `ILLEGAL` for illegal cells."""
         shift = context.shift + self.dynamic(features.globals)
         first = self.first.kernel[...].T * (1 + context.scale)[:, :, None]
-        hidden = self._product(first, _flat(features.channels)) + shift[:, :, None]
-        hidden = rounded(nnx.relu(hidden), self.dtype)
+        first = first.at[:, :, VALID].add(shift)  # the channel is 1, and this is faster than a sum for each cell
+        hidden = rounded(nnx.relu(self._product(first, _flat(features.channels))), self.dtype)
         weights = region_weights(features)
         mixed = self._spread(self._mix(self._regions(hidden, weights)), weights)
         second = self._product(_each(self.second.kernel, hidden), hidden) + mixed + self.second_bias[...][:, None]

@@ -46,3 +46,19 @@ def test_the_error_of_a_mean_counts_writers_not_writes() -> None:
     assert bench_shards.standard_error(alike) == pytest.approx(0.0)
     apart = [np.full(100, 1.0), np.full(100, 2.0)]
     assert bench_shards.standard_error(apart) == pytest.approx(0.5)
+
+
+def test_the_planned_constants_predict_all_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written, read = tmp_path / "shards.json", tmp_path / "caches.json"
+    written.write_text("[]")
+    read.write_text(json.dumps(_caches(scale_model.MEASURED_COSTS.read_goodput)))
+    monkeypatch.setattr(sys, "argv", ["", "--shards", str(written), "--caches", str(read), "--planned"])
+    scale_model.main()
+    assert "predicted points within 20%: 2 of 2 (100%)" in capsys.readouterr().out
+
+
+def test_a_payload_has_its_nominal_size() -> None:
+    episode = bench_shards.make_episode(bench_shards.steps_of(0.01), 0)
+    assert sum(field.nbytes for field in episode) == pytest.approx(10_000, rel=0.01)

@@ -190,23 +190,3 @@ def test_flips_of_a_placement_file_are_written_next_to_it(tmp_path):
     assert values["cost"] < proxy_cost(load("clustered40")).total
     again = last_json(run("design=clustered40", "placement=flipped/placement.plc", "json=true", folder=tmp_path))
     assert again == values
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "message"),
-    [
-        ("sample", "samples=2", "checkpoint: is required: a run folder, or base"),
-        ("legalise", "spacing=-1", "spacing=-1.0: must be at least 0"),
-        ("search", "method=fly", "method='fly': must be refine, anneal or mixed_size"),
-        ("search", "time=0", "time=0.0: must be above 0 seconds"),
-        ("search", "moves=0", "moves=0: must be at least 1"),
-        ("search", "anneal.initial_temperature=0", "anneal.initial_temperature=0.0: must be above 0"),
-        ("search", "threads=0", "threads=0: must be at least 1"),
-        ("search", "method=anneal placement=a.plc", "method=anneal has its own starts"),
-    ],
-)
-def test_wrong_settings_of_a_command_are_rejected_in_one_line(command, words, message, tmp_path):
-    result = run("design=toy6", *words.split(), folder=tmp_path, command=command)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-    assert message in result.stderr

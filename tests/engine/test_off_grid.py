@@ -129,6 +129,14 @@ def test_a_macro_abuts_what_it_can_touch_in_its_cell_and_is_at_the_centre_elsewh
     np.testing.assert_allclose(state.centres()[-1], [25, 25])
 
 
+def test_a_position_past_the_edge_of_its_cell_by_less_than_the_tolerance_is_moved_onto_the_edge() -> None:
+    state = PlacementState(blocks((12, 12), (16 + 1e-6, 8)))
+    state.place(0, 0)
+    assert state.mask()[0, 1]
+    state.place(0, 1)
+    assert state.centres()[-1].tolist() == [20.0, 4.0]
+
+
 def test_halos_are_kept_between_macros_that_abut() -> None:
     state = PlacementState(blocks((12, 12), (8, 14), halo=1.5))
     state.place(0, 0)

@@ -8,7 +8,7 @@ from scipy import ndimage
 
 from placement import CostWeights, IncrementalCost
 from placement.engine.costs import compute_costs
-from placement.engine.tidiness import largest_empty_rectangle, tidiness
+from placement.engine.tidiness import equal_neighbours, largest_empty_rectangle, tidiness
 from placement.netlist.design import NodeKind
 from tests.support.constrained_designs import constrained
 from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
@@ -144,3 +144,22 @@ def test_the_cost_while_macros_move_is_the_full_evaluations(name, seed):
         elif generator.random() < 0.5:
             cost.commit()
     assert cost.costs == compute_costs(design, cost.placement, weights=weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_neighbours_are_those_that_the_engine_counts(seed):
+    """One-sided halos, a quarter of the macros on their sides, and pairs that differ in orientation."""
+    generator = np.random.default_rng(seed)
+    places = [(x, y) for x in range(10, 150, 23) for y in range(10, 150, 22)]
+    nodes = [
+        Node(f"m{at}", NodeKind.HARD, x + generator.integers(0, 4), y, 20.0, float(generator.choice([16, 20])))
+        for at, (x, y) in enumerate(places)
+    ]
+    design = build("tidy", square_canvas(20, 20), nodes, [Net([("m0", 0.0, 0.0)])])
+    design = constrained(design, halo=generator.choice([0.0, 1.0], (len(nodes), 4)), spacing=1.0)
+    placed = turned(design, generator.choice([0, 1, 2, 4], len(nodes)))
+    neighbours = equal_neighbours(design, placed)
+    pairs = [(node, other) for node, others in neighbours.items() for other in others.tolist()]
+    assert {(b, a) for a, b in pairs} == set(pairs)
+    alike = sum(placed.orientation[a] == placed.orientation[b] for a, b in pairs)
+    assert 0 < alike / len(pairs) == tidiness(design, placed).alike < 1

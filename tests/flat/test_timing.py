@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from placement.flat import timing_tags
 from placement.flat.timing import TimingEstimate, TimingEvaluator
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
@@ -155,6 +156,10 @@ def test_a_heavy_net_is_taken_as_buffered(tmp_path: Path) -> None:
         ("set_multicycle_path 2 -from ram/CK", {"third/D": 200.0}),
         ("set_false_path -from in", {"first/D": None}),
         ("set_clock_latency 20 clock", {"out": 0.0, "first/D": 0.0}),
+        ("set_load 7 [all_outputs]", {"out": -7.0}),
+        ("set_false_path -through [get_pins one/Y]", {"second/D": None, "ram/D[0]": None}),
+        ("set_disable_timing first/CK", {"second/D": None, "ram/D[0]": None, "ram/D[1]": None}),
+        ("set_case_analysis 0 [get_ports in]", {"first/D": None}),
     ],
 )
 def test_exceptions(tmp_path: Path, exception: str, changes: dict[str, float | None]) -> None:
@@ -576,10 +581,28 @@ def _benchmark() -> Callable[[list[str]], None]:
 
 @pytest.mark.skipif(shutil.which("sta") is None, reason="the judge needs OpenSTA (Debian: opensta)")
 def test_slacks_are_those_of_opensta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chip(tmp_path)
+    edges = "capacitance : 3; rise_capacitance : 3.5; fall_capacitance : 2.5;"
+    chip(tmp_path, liberty=LIBERTY.replace("capacitance : 3;", edges, 1))
     files = {"verilog": "v", "lef": "lef", "def": "def", "liberty": "lib", "sdc": "sdc"}
     given = [word for name, suffix in files.items() for word in (f"--{name}", str(tmp_path / f"chip.{suffix}"))]
     _benchmark()([*given, "--as-placed", "--keep", str(tmp_path / "kept")])
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("endpoints:"))
     assert "6 ours, 6 OpenSTA's, 6 of both; τ 1.0000" in line
     assert float(line.partition("most ")[2].split()[0]) < 0.05
+
+
+def test_exceptions_of_many_registers_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four pins begin paths; with these exceptions, only two kinds of paths remain to be analysed."""
+    monkeypatch.setattr(timing_tags, "MOST_TAGS", 2)
+    more = "".join(f"set_multicycle_path 2 -from {one}/CK\n" for one in ("first", "second", "third"))
+    timing, flat = chip(tmp_path, sdc=f"{SDC}set_false_path -from in\n{more}")
+    evaluator = TimingEvaluator(timing, flat)
+    found = ends(timing, flat, evaluator.evaluate(flat.placement))
+    later = {name: EXPECTED[name] + 200 for name in ("second/D", "ram/D[0]", "ram/D[1]", "out")}
+    assert found == pytest.approx({**later, "third/D": EXPECTED["third/D"]}, abs=1e-3)
+    timing, flat = chip(
+        tmp_path, sdc=f"{SDC}set_multicycle_path 2 -from in\n{more}set_multicycle_path 3 -from ram/CK\n"
+    )
+    with pytest.raises(DesignError, match="more than 1 combinations"):
+        monkeypatch.setattr(timing_tags, "MOST_TAGS", 1)
+        TimingEvaluator(timing, flat)

@@ -105,5 +105,13 @@ def test_a_cells_features_are_those_of_the_grid_at_the_cell(designs: list[Design
     np.testing.assert_array_equal(state, features.globals)
 
 
+def test_the_least_wirelength_is_that_of_the_legal_cells(designs: list[Design]) -> None:
+    network, seen = Agent(PolicyConfig(), designs).network, random_observation(designs, 4, 6)
+    seen.mask[2] = 0
+    found = grid_features(seen, situation(network.inputs, seen), PolicyConfig()).globals[:, 5]
+    wires = [wire[mask != 0] for wire, mask in zip(seen.maps[:, 2], seen.mask, strict=True)]
+    np.testing.assert_array_equal(found, [wire.min() if len(wire) else 0 for wire in wires])
+
+
 def _shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:
     return (made.aval.shape for line in equations(jaxpr) for made in line.outvars)

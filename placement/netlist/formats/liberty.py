@@ -17,6 +17,7 @@ class LibertyFiles(NamedTuple):
 
     library: TimingLibrary  # all cells
     time_unit: float  # ps, from the first file; used for SDC files without `set_units`
+    capacitance_unit: float  # fF, like the time unit
     slew_factor: float  # from transition times of the first file, and of SDC files, to those of the whole swing
     sources: tuple[SourceFile, ...]  # the files
     notices: tuple[str, ...]  # omissions and assumptions
@@ -29,7 +30,7 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
         DesignError: with file and line; a file is truncated, a table does not fit its indices, or a unit is missing or
             unknown.
     """
-    libraries, sources, notices, units = [], [], list[str](), list[tuple[float, float]]()
+    libraries, sources, notices, units = [], [], list[str](), list[tuple[float, float, float]]()
     for path in paths:
         data, source = read_bytes(path)
         try:
@@ -39,7 +40,7 @@ def read_liberty(paths: Sequence[str | os.PathLike[str]]) -> LibertyFiles:
             raise DesignError.at(path, int(line), message) from None
         sources.append(source)
         notices += [listing(path, *finding) for finding in found["notices"]]
-        units.append((found["time_unit"], found["slew_factor"]))
+        units.append((found["time_unit"], found["capacitance_unit"], found["slew_factor"]))
         for column in found.values():
             if isinstance(column, np.ndarray):
                 column.setflags(write=False)

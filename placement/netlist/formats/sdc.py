@@ -26,6 +26,7 @@ from placement.netlist.timing_constraints import (
     Object,
     PathException,
     PortDelay,
+    PortLoad,
     PortTransition,
     TimingConstraints,
     Uncertainty,
@@ -36,7 +37,7 @@ _NO_EFFECT = (
     "set_max_transition", "set_max_fanout", "set_max_capacitance", "set_max_area", "set_min_delay",
     "set_operating_conditions", "set_wire_load_model", "set_wire_load_mode", "set_propagated_clock", "group_path",
     "set_dont_touch", "set_dont_use", "set_ideal_network", "set_clock_gating_check",
-    "set_wire_load_selection_group", "set_critical_range", "set_fanout_load", "set_load", "set_driving_cell",
+    "set_wire_load_selection_group", "set_critical_range", "set_fanout_load", "set_driving_cell",
     "get_lib_cells", "get_lib_pins", "get_libs", "set_max_leakage_power", "set_max_dynamic_power", "set_fix_hold",
     "set_min_capacitance", "unset_propagated_clock",
 )  # fmt: skip
@@ -45,7 +46,7 @@ _FLAGS = (
     "-end", "-clock_fall", "-asynchronous", "-physically_exclusive", "-logically_exclusive", "-exclusive", "-quiet",
     "-no_clocks", "-clock_pins", "-data_pins",
     "-hierarchical", "-hier", "-invert", "-combinational", "-ignore_clock_latency", "-allow_paths", "-cells",
-    "-data", "-cell_delay", "-net_delay", "-cell_check", "-regexp", "-nocase",
+    "-pin_load", "-wire_load", "-data", "-cell_delay", "-net_delay", "-cell_check", "-regexp", "-nocase",
 )  # fmt: skip
 _VALUES = (
     "-name", "-period", "-waveform", "-clock", "-from", "-to", "-through", "-rise_from", "-fall_from", "-rise_to",
@@ -62,6 +63,7 @@ def read_sdc(
     *,
     time_unit: float,
     slew_factor: float = 1.0,
+    capacitance_unit: float = 1.0,
 ) -> tuple[TimingConstraints, tuple[SourceFile, ...]]:
     """Reads the constraints in an SDC file, plain or gzipped, and returns their sources, too.
 
@@ -70,12 +72,13 @@ def read_sdc(
         objects: the objects of the design.
         time_unit: ps, the unit of the file's times if it has no `set_units -time`.
         slew_factor: the factor from the file's transition times to those of the whole swing.
+        capacitance_unit: fF, the unit of the file's loads if it has no `set_units -capacitance`.
 
     Raises:
         DesignError: with file and line; the text is no Tcl, a variable is not set, or a number is missing or out of
             range.
     """
-    reader = _Reader(path, objects, time_unit, slew_factor)
+    reader = _Reader(path, objects, time_unit, slew_factor, capacitance_unit)
     data, source = read_bytes(path)
     with contextlib.suppress(Jump):  # `return` ends the file.
         reader.tcl.run(decoded_leniently(data))
@@ -109,13 +112,17 @@ def _parsed(command: str, arguments: Sequence[Value]) -> _Arguments:
 
 
 class _Reader:
-    def __init__(self, path: object, objects: DesignObjects, time_unit: float, slew_factor: float) -> None:
-        self.path, self.unit, self.slew_factor = path, time_unit, slew_factor
+    def __init__(
+        self, path: object, objects: DesignObjects, time_unit: float, slew_factor: float, capacitance_unit: float
+    ) -> None:
+        self.path, self.unit, self.slew_factor, self.capacitance_unit = path, time_unit, slew_factor, capacitance_unit
         self.clocks: dict[str, Clock] = {}
         self.finder = Finder(objects, self.clocks, self.note)
         self.latency: dict[tuple[str, bool], float] = {}
         self.delays: dict[bool, dict[str, dict[tuple[str, bool], PortDelay]]] = {True: {}, False: {}}
         self.transitions: dict[str, PortTransition] = {}
+        self.loads: dict[str, PortLoad] = {}
+        self.blocked: dict[Object, None] = {}
         self.between: dict[tuple[str, str], Uncertainty] = {}
         self.derating = Derating()
         self.exceptions: dict[tuple[Any, ...], PathException] = {}
@@ -129,10 +136,13 @@ class _Reader:
             "set_input_delay": lambda given, line: self.set_delay(given, line, is_input=True),
             "set_output_delay": lambda given, line: self.set_delay(given, line, is_input=False),
             "set_input_transition": self.set_input_transition,
+            "set_load": self.set_load,
             "set_timing_derate": self.set_timing_derate,
             "set_false_path": lambda given, line: self.set_exception(given, line, PathException(0)),
             "set_multicycle_path": self.set_multicycle_path,
             "set_max_delay": self.set_max_delay,
+            "set_case_analysis": self.set_case_analysis,
+            "set_disable_timing": self.set_disable_timing,
             "set_clock_groups": self.set_clock_groups,
             "set_units": self.set_units,
             "all_inputs": self.all_inputs,
@@ -198,6 +208,8 @@ class _Reader:
             outputs=outputs,
             exceptions=tuple(self.exceptions.values()),
             transitions=tuple(self.transitions.values()),
+            loads=tuple(self.loads.values()),
+            blocked=tuple(self.blocked),
             derating=self.derating,
             uncertainties=tuple(self.between.values()),
             notices=tuple(notices),
@@ -359,6 +371,14 @@ class _Reader:
             self.transitions[port.name] = PortTransition(port.name, value)
         return ""
 
+    def set_load(self, given: _Arguments, line: int) -> Value:
+        if "-min" in given.flags and "-max" not in given.flags:
+            return ""
+        value = self.first_number(given, line, "set_load") * self.capacitance_unit
+        for port in self.finder.named(given.rest[1:], line, ("port",)):
+            self.loads[port.name] = PortLoad(port.name, value)
+        return ""
+
     def set_timing_derate(self, given: _Arguments, line: int) -> Value:
         """Keeps the late factors of the whole design; clocks are ideal, so theirs have no effect."""
         is_early = "-early" in given.flags and "-late" not in given.flags
@@ -394,6 +414,8 @@ class _Reader:
             return ""
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
         through += ["-rise", "-fall"] if len({"-rise", "-fall"} & given.flags) == 1 else []
+        if through == ["-through"] and exception == PathException(0) and not {"-from", "-to"} & given.values.keys():
+            return self.block(given.values["-through"], line)
         if through:
             self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {exception.command}")
             return ""
@@ -406,6 +428,21 @@ class _Reader:
         made = dataclasses.replace(exception, begins=ends[0], ends=ends[1])
         self.exceptions[made.command, *ends] = made  # A later one of the same paths holds.
         return ""
+
+    def block(self, values: Sequence[Value], line: int) -> Value:
+        """Lets no path begin at ports and pins, or pass through them."""
+        self.blocked |= dict.fromkeys(self.finder.named(values, line, ("port", "pin")))
+        return ""
+
+    def set_case_analysis(self, given: _Arguments, line: int) -> Value:
+        self.note("values of set_case_analysis, which only block paths at their pins", line, as_text(given.rest[1:]))
+        return self.block(given.rest[1:], line)
+
+    def set_disable_timing(self, given: _Arguments, line: int) -> Value:
+        if {"-from", "-to"} & given.values.keys():
+            self.note("unsupported options", line, "-from and -to of set_disable_timing")
+            return ""
+        return self.block(given.rest, line)
 
     def set_clock_groups(self, given: _Arguments, line: int) -> Value:
         if "-allow_paths" in given.flags:
@@ -428,6 +465,12 @@ class _Reader:
             if found is None:
                 raise self.error(line, f"set_units: -time {as_text(time)!r} must be a unit such as ns or 1ps")
             self.unit = float(found[1] or 1) * _TIME_UNITS[found[2]]
+        load = given.one("-capacitance")
+        if load is not None:
+            found = re.fullmatch(r"([\d.]*)(f|p)F?", as_text(load), re.IGNORECASE)
+            if found is None:
+                raise self.error(line, f"set_units: -capacitance {as_text(load)!r} must be a unit such as pF or 1fF")
+            self.capacitance_unit = float(found[1] or 1) * (1000.0 if found[2].lower() == "p" else 1.0)
         return ""
 
     # Objects

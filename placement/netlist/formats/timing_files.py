@@ -80,7 +80,13 @@ def read_timing_files(
     constraints = TimingConstraints()
     notices, sources = list(files.notices), list(files.sources)
     if sdc is not None:
-        constraints, read = read_sdc(sdc, _objects(file), time_unit=files.time_unit, slew_factor=files.slew_factor)
+        constraints, read = read_sdc(
+            sdc,
+            _objects(file),
+            time_unit=files.time_unit,
+            slew_factor=files.slew_factor,
+            capacitance_unit=files.capacitance_unit,
+        )
         sources += read
     return TimingNetlist(
         library=library,

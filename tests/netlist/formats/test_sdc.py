@@ -18,6 +18,7 @@ from placement.netlist.timing_constraints import (
     Object,
     PathException,
     PortDelay,
+    PortLoad,
     PortTransition,
     TimingConstraints,
 )
@@ -194,12 +195,23 @@ def test_slews_and_derating(tmp_path: Path) -> None:
     set_timing_derate -late 1.5
     set_timing_derate -late -net_delay 1.25
     set_timing_derate -early 0.5
+    set_load -pin_load 3 [all_outputs]
+    set_units -capacitance 10pF
+    set_load 2 [get_ports bus[1]]
     """
     (tmp_path / "chip.sdc").write_text(CLOCK + text)
-    found = read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=1.0, slew_factor=2.0)[0]  # 3 ps from 25% to 75%
-    assert found.clocks[0].transition == 6
+    found = read_sdc(tmp_path / "chip.sdc", OBJECTS, time_unit=1.0, slew_factor=2.0, capacitance_unit=4.0)[0]
+    assert found.clocks[0].transition == 6  # 3 ps from 25% to 75%
+    assert found.loads == (PortLoad("out", 12), PortLoad("bus[1]", 20_000))
     assert found.transitions == (PortTransition("bus[0]", 4), PortTransition("bus[1]", 4))
     assert found.derating == Derating(cells=1.5, wires=1.25)
+
+
+def test_blocked_pins(tmp_path: Path) -> None:
+    text = "set_false_path -through [get_pins u/gate/Y]\nset_disable_timing u/ff[0]/D\nset_case_analysis 0 in\n"
+    found = read(tmp_path, CLOCK + text)
+    assert found.blocked == (Object("pin", "u/gate/Y"), Object("pin", "u/ff[0]/D"), Object("port", "in"))
+    assert found.notices[0].endswith(":4: 1 values of set_case_analysis, which only block paths at their pins: in")
 
 
 def test_a_clock_replaces_those_at_its_port(tmp_path: Path) -> None:
@@ -246,9 +258,9 @@ def test_generated_clocks_that_are_ignored(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
     text = (
         CLOCK
-        + """set_case_analysis 0 in
+        + """set_sense -stop in
     set_max_fanout 16 [current_design]
-    set_false_path -through u/gate/Y
+    set_false_path -from clk -through u/gate/Y
     set_false_path -from nowhere
     create_clock -name d -period 3 -frequency
     """
@@ -259,7 +271,7 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ":4: 1 unsupported options, whose exceptions are ignored: -through of set_false_path",
         ":5: 1 names without a match: nowhere",
         ":6: 1 unsupported options: -frequency of create_clock",
-        ":2: 1 unsupported commands: set_case_analysis",
+        ":2: 1 unsupported commands: set_sense",
         ":3: 1 commands without effect on the estimate: set_max_fanout",
     ]
 

@@ -168,7 +168,7 @@ void OffGrid::candidates(const Axis& axis, int cell, double centre, bool across,
   const double low = axis.low[cell], high = axis.high[cell];
   const auto add = [&](double at, bool down, bool up) {
     if (axis.pitch <= 0) {
-      if (at >= low && at <= high) out.push_back(at);
+      if (at >= low - kLengthTolerance && at <= high + kLengthTolerance) out.push_back(std::clamp(at, low, high));
       return;
     }
     const double corner = at - axis.size / 2, below = pitches_below(corner, axis.pitch, axis.offset);

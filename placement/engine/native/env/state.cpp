@@ -83,7 +83,7 @@ void PlacementState::place(int row, int column) {
   Obstacle placed{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
                   macro.node};
   if (off_grid_) {
-    const auto at = *off_grid_->place(row, column);
+    const auto at = off_grid_->place(row, column).value();
     placed.x = at[0];
     placed.y = at[1];
   }

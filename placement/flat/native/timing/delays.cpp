@@ -20,6 +20,10 @@ void price_net(const Library& library, const Netlist& netlist, const WireModel& 
     high_x = std::max(high_x, x[pin]);
     low_y = std::min(low_y, y[pin]);
     high_y = std::max(high_y, y[pin]);
+    if (netlist.load_at != nullptr) {
+      rise += netlist.load_at[pin];
+      fall += netlist.load_at[pin];
+    }
     const std::int32_t library_pin = netlist.library_pin[pin];
     if (library_pin >= 0 && pin != driver) {
       rise += library.rise_capacitance[library_pin];

@@ -18,6 +18,7 @@ struct Netlist {
   const std::int32_t* library_pin;  // [pins]; -1: a port or unknown
   const std::int8_t* port;          // [pins]; 1: a port that drives its net (an input), 2: a driven port, 0: no port
   const std::int32_t* net_start;    // [nets + 1]
+  const float* load_at = nullptr;   // [pins], fF besides the pin's capacitance; null: none
 };
 
 // From vertex `from`; the tables of its delay and of the slew at its end.
