@@ -126,6 +126,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
         "tag_of_edge": tag_of[[tags.all.get((edge, (), False), -1) for edge in range(edges)]],
         "slew_at": slew_at,
         "load_at": load_at,
+        "blocked": np.isin(np.arange(len(timing.instance)), finder.pins(constraints.blocked)).astype(np.int8),
         "tags": len(kept),
         "groups": len(groups),
     }

@@ -102,3 +102,4 @@ class TimingConstraints:
     derating: Derating = Derating()
     uncertainties: tuple[Uncertainty, ...] = ()
     loads: tuple[PortLoad, ...] = ()
+    blocked: tuple[Object, ...] = ()  # ports and pins at which no path begins, and through which none passes

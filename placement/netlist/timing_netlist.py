@@ -192,6 +192,7 @@ def _constraints(header: dict[str, Any]) -> TimingConstraints:
         notices=tuple(header["notices"]),
         transitions=tuple(PortTransition(**one) for one in header.get("transitions", ())),
         derating=Derating(**header.get("derating", {})),
+        blocked=objects(header.get("blocked", [])),
         loads=tuple(PortLoad(**one) for one in header.get("loads", ())),
         uncertainties=tuple(Uncertainty(**one) for one in header.get("uncertainties", ())),
     )

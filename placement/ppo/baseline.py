@@ -22,6 +22,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
@@ -147,7 +148,9 @@ def _weights(gram: np.ndarray, moment: np.ndarray, count: np.ndarray) -> np.ndar
     deviation = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) / np.maximum(count, 1)[:, None])
     scale = np.where(deviation > _LEAST_DEVIATION, 1 / np.maximum(deviation, _LEAST_DEVIATION), 0).astype(np.float64)
     matrix = gram * scale[:, :, None] * scale[:, None] + _RIDGE * np.eye(scale.shape[1])
-    return (np.linalg.solve(matrix, (moment * scale)[:, :, None])[:, :, 0] * scale).astype(np.float32)
+    # numpy.linalg.solve would wake BLAS's threads, which takes longer than the solution.
+    found = [cho_solve(cho_factor(one), right) for one, right in zip(matrix, moment * scale, strict=True)]
+    return (np.stack(found) * scale).astype(np.float32)
 
 
 def history_features(

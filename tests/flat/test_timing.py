@@ -157,6 +157,9 @@ def test_a_heavy_net_is_taken_as_buffered(tmp_path: Path) -> None:
         ("set_false_path -from in", {"first/D": None}),
         ("set_clock_latency 20 clock", {"out": 0.0, "first/D": 0.0}),
         ("set_load 7 [all_outputs]", {"out": -7.0}),
+        ("set_false_path -through [get_pins one/Y]", {"second/D": None, "ram/D[0]": None}),
+        ("set_disable_timing first/CK", {"second/D": None, "ram/D[0]": None, "ram/D[1]": None}),
+        ("set_case_analysis 0 [get_ports in]", {"first/D": None}),
     ],
 )
 def test_exceptions(tmp_path: Path, exception: str, changes: dict[str, float | None]) -> None:

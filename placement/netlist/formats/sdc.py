@@ -122,6 +122,7 @@ class _Reader:
         self.delays: dict[bool, dict[str, dict[tuple[str, bool], PortDelay]]] = {True: {}, False: {}}
         self.transitions: dict[str, PortTransition] = {}
         self.loads: dict[str, PortLoad] = {}
+        self.blocked: dict[Object, None] = {}
         self.between: dict[tuple[str, str], Uncertainty] = {}
         self.derating = Derating()
         self.exceptions: dict[tuple[Any, ...], PathException] = {}
@@ -140,6 +141,8 @@ class _Reader:
             "set_false_path": lambda given, line: self.set_exception(given, line, PathException(0)),
             "set_multicycle_path": self.set_multicycle_path,
             "set_max_delay": self.set_max_delay,
+            "set_case_analysis": self.set_case_analysis,
+            "set_disable_timing": self.set_disable_timing,
             "set_clock_groups": self.set_clock_groups,
             "set_units": self.set_units,
             "all_inputs": self.all_inputs,
@@ -206,6 +209,7 @@ class _Reader:
             exceptions=tuple(self.exceptions.values()),
             transitions=tuple(self.transitions.values()),
             loads=tuple(self.loads.values()),
+            blocked=tuple(self.blocked),
             derating=self.derating,
             uncertainties=tuple(self.between.values()),
             notices=tuple(notices),
@@ -410,6 +414,8 @@ class _Reader:
             return ""
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
         through += ["-rise", "-fall"] if len({"-rise", "-fall"} & given.flags) == 1 else []
+        if through == ["-through"] and exception == PathException(0) and not {"-from", "-to"} & given.values.keys():
+            return self.block(given.values["-through"], line)
         if through:
             self.note("unsupported options, whose exceptions are ignored", line, f"{through[0]} of {exception.command}")
             return ""
@@ -422,6 +428,21 @@ class _Reader:
         made = dataclasses.replace(exception, begins=ends[0], ends=ends[1])
         self.exceptions[made.command, *ends] = made  # A later one of the same paths holds.
         return ""
+
+    def block(self, values: Sequence[Value], line: int) -> Value:
+        """Lets no path begin at ports and pins, or pass through them."""
+        self.blocked |= dict.fromkeys(self.finder.named(values, line, ("port", "pin")))
+        return ""
+
+    def set_case_analysis(self, given: _Arguments, line: int) -> Value:
+        self.note("values of set_case_analysis, which only block paths at their pins", line, as_text(given.rest[1:]))
+        return self.block(given.rest[1:], line)
+
+    def set_disable_timing(self, given: _Arguments, line: int) -> Value:
+        if {"-from", "-to"} & given.values.keys():
+            self.note("unsupported options", line, "-from and -to of set_disable_timing")
+            return ""
+        return self.block(given.rest, line)
 
     def set_clock_groups(self, given: _Arguments, line: int) -> Value:
         if "-allow_paths" in given.flags:

@@ -207,6 +207,13 @@ def test_slews_and_derating(tmp_path: Path) -> None:
     assert found.derating == Derating(cells=1.5, wires=1.25)
 
 
+def test_blocked_pins(tmp_path: Path) -> None:
+    text = "set_false_path -through [get_pins u/gate/Y]\nset_disable_timing u/ff[0]/D\nset_case_analysis 0 in\n"
+    found = read(tmp_path, CLOCK + text)
+    assert found.blocked == (Object("pin", "u/gate/Y"), Object("pin", "u/ff[0]/D"), Object("port", "in"))
+    assert found.notices[0].endswith(":4: 1 values of set_case_analysis, which only block paths at their pins: in")
+
+
 def test_a_clock_replaces_those_at_its_port(tmp_path: Path) -> None:
     text = CLOCK + "set_input_delay 1 -clock c in\ncreate_clock -name d -period 5 [get_ports clk]\n"
     found = read(tmp_path, text + "create_clock -name e -period 4 -add [get_ports clk]")
@@ -251,9 +258,9 @@ def test_generated_clocks_that_are_ignored(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
     text = (
         CLOCK
-        + """set_case_analysis 0 in
+        + """set_sense -stop in
     set_max_fanout 16 [current_design]
-    set_false_path -through u/gate/Y
+    set_false_path -from clk -through u/gate/Y
     set_false_path -from nowhere
     create_clock -name d -period 3 -frequency
     """
@@ -264,7 +271,7 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ":4: 1 unsupported options, whose exceptions are ignored: -through of set_false_path",
         ":5: 1 names without a match: nowhere",
         ":6: 1 unsupported options: -frequency of create_clock",
-        ":2: 1 unsupported commands: set_case_analysis",
+        ":2: 1 unsupported commands: set_sense",
         ":3: 1 commands without effect on the estimate: set_max_fanout",
     ]
 

@@ -130,7 +130,7 @@ class TimingGraph {
 
   void constrain(Integers launch_vertex, Integers launch_tag, Floats launch_time, Integers port_pin, Integers port_edge,
                  Floats port_delay, Floats capture, Integers group, Masks plain, Masks inverted, Floats edge_time,
-                 Floats edge_offset, Floats period, Integers tag_of_edge, Floats slew_at, Floats load_at, std::int32_t tags, std::int32_t groups) {
+                 Floats edge_offset, Floats period, Integers tag_of_edge, Floats slew_at, Floats load_at, Bytes blocked, std::int32_t tags, std::int32_t groups) {
     const auto pins = static_cast<std::size_t>(graph_->pins());
     const auto edges = static_cast<std::int32_t>(edge_time.size());
     require(launch_tag.size() == launch_vertex.size() && launch_time.size() == launch_vertex.size(), "launches");
@@ -138,7 +138,8 @@ class TimingGraph {
     require(tags >= 0 && groups > 0 && edges % 2 == 0 && edges <= 64, "at most 32 clocks");
     require(capture.size() == static_cast<std::size_t>(tags) * static_cast<std::size_t>(groups) * static_cast<std::size_t>(edges),
             "one capture time for each tag, group and edge");
-    require(slew_at.size() == pins && load_at.size() == pins, "one slew and one load for each pin");
+    require(slew_at.size() == pins && load_at.size() == pins && blocked.size() == pins,
+            "one slew, one load and one mark for each pin");
     require(group.size() == pins && plain.size() == pins && inverted.size() == pins, "one group and two masks for each pin");
     require_range(launch_vertex, 0, 2 * graph_->pins(), "launches begin at vertices");
     require_range(launch_tag, 0, tags, "launches have tags");
@@ -150,14 +151,14 @@ class TimingGraph {
     require_range(tag_of_edge, -1, tags, "tags of edges");
     timing::Constraints constraints{tags, groups, edges, {}, {}, capture.data(), group.data(), plain.data(),
                                     inverted.data(), edge_time.data(), edge_offset.data(), period.data(),
-                                    tag_of_edge.data()};
+                                    tag_of_edge.data(), blocked.data()};
     for (std::size_t i = 0; i < launch_vertex.size(); ++i) {
       constraints.launches.push_back({launch_vertex.data()[i], launch_tag.data()[i], launch_time.data()[i]});
     }
     for (std::size_t i = 0; i < port_pin.size(); ++i) {
       constraints.ports.push_back({port_pin.data()[i], port_edge.data()[i], {port_delay.data()[2 * i], port_delay.data()[2 * i + 1]}});
     }
-    columns_ = {capture, group, plain, inverted, edge_time, edge_offset, period, tag_of_edge};
+    columns_ = {capture, group, plain, inverted, edge_time, edge_offset, period, tag_of_edge, blocked};
     slew_at_ = slew_at;
     load_at_ = load_at;
     netlist_.load_at = load_at_.data();
@@ -276,6 +277,7 @@ class TimingGraph {
     Masks plain, inverted;
     Floats edge_time, edge_offset, period;
     Integers tag_of_edge;
+    Bytes blocked;
   } columns_;  // storage of the constraints' arrays
   Floats slew_at_, load_at_;
   timing::WireModel model_{};
@@ -295,7 +297,7 @@ void bind_timing(nb::module_& m) {
       .def("clocks", &TimingGraph::clocks, "pin"_a, "clock"_a, "is_generated"_a)
       .def("constrain", &TimingGraph::constrain, nb::kw_only(), "launch_vertex"_a, "launch_tag"_a, "launch_time"_a, "port_pin"_a,
            "port_edge"_a, "port_delay"_a, "capture"_a, "group"_a, "plain"_a, "inverted"_a, "edge_time"_a, "edge_offset"_a,
-           "period"_a, "tag_of_edge"_a, "slew_at"_a, "load_at"_a, "tags"_a, "groups"_a)
+           "period"_a, "tag_of_edge"_a, "slew_at"_a, "load_at"_a, "blocked"_a, "tags"_a, "groups"_a)
       .def("price", &TimingGraph::price, "x"_a, "y"_a, nb::kw_only(), "delay_per_um"_a, "capacitance_per_um"_a, "most_load"_a,
            "stage_delay"_a, "fanout_ratio"_a, "cell_factor"_a)
       .def("delays", &TimingGraph::delays)

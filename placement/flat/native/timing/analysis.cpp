@@ -76,7 +76,8 @@ bool Analysis::arrive(std::int32_t tag, std::int32_t pin) {
   Times& times = times_[at(tag)];
   float latest[2] = {-kNever, -kNever};
   std::int32_t start[2] = {-1, -1};
-  if (has_launch_[at(pin)]) {
+  const bool is_blocked = constraints_.blocked[pin] != 0;
+  if (has_launch_[at(pin)] && !is_blocked) {
     auto launch = std::lower_bound(constraints_.launches.begin(), constraints_.launches.end(), pin,
                                    [](const Launch& one, std::int32_t value) { return one.vertex / 2 < value; });
     for (; launch != constraints_.launches.end() && launch->vertex / 2 == pin; ++launch) {
@@ -95,7 +96,7 @@ bool Analysis::arrive(std::int32_t tag, std::int32_t pin) {
       latest[falls] = time;
       start[falls] = times.start[at(from)];
     };
-    if (!graph_.is_register_clock[at(pin)]) {  // only clocks launch at register clock pins
+    if (!graph_.is_register_clock[at(pin)] && !is_blocked) {  // only clocks launch at register clock pins
       if (driver >= 0) reach(2 * static_cast<std::int64_t>(driver) + falls, delays_.wire[at(pin)]);
       for (std::int32_t edge = graph_.edge_start[at(vertex)]; edge < graph_.edge_start[at(vertex + 1)]; ++edge) {
         if (graph_.edges[at(edge)].from >= 0) reach(graph_.edges[at(edge)].from, delays_.edge[at(edge)]);
@@ -238,6 +239,7 @@ bool Analysis::require(std::int32_t pin) {
         const Graph::Out& one = graph_.out[at(out)];
         limits[falls] = std::min(limits[falls], times.required[at(one.to)] - delays_.edge[at(one.edge)]);
       }
+      if (constraints_.blocked[pin]) limits[falls] = kNever;
       has_changed |= limits[falls] != before[falls];
       const float time = times.arrival[at(vertex)];
       if (time != -kNever) slack[at(pin)] = std::min(slack[at(pin)], limits[falls] - time);

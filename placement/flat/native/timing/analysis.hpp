@@ -38,6 +38,7 @@ struct Constraints {
   const float* edge_offset;     // [edges], from edge_time to the capture at registers: latency less uncertainty
   const float* period;          // [edges / 2]
   const std::int32_t* tag_of_edge;  // [edges], tag of its launches without exceptions; -1: none
+  const std::int8_t* blocked;       // [pins], whether no path begins at a pin or passes through it
 };
 
 struct Endpoint {
