@@ -48,7 +48,7 @@ class KnownWires(Bench):
         for number, stem in enumerate(wires):
             cells, again = spread[stem]
             others = [found[one] for one in stems if one != stem]
-            sources = {"netlist": netlist, "other": found[wires[number - 1]], "mean": mean(others)}
+            sources = {"netlist": netlist, "other": found[wires[(number + 1) % len(wires)]], "mean": mean(others)}
             results = {"none": self._legal(cells), "rounds": self._legal(self._evaluator.legal_rounds(cells, again)[0])}
             results |= {source: self._legal(self._again(again, weights)) for source, weights in sources.items()}
             rows.append({source: self._measured(placement) for source, placement in results.items()})
