@@ -146,6 +146,8 @@ def explained_variance(values: np.ndarray, returns: np.ndarray, lengths: np.ndar
 def targets(batch: Episode, final: np.ndarray, values: np.ndarray, *, decay: float) -> Targets:
     """Computes the advantages of an iteration's episodes.
 
+    Where all episodes of a design have the same reward, none is better than another, and the advantages are 0.
+
     Args:
         batch: the episodes stacked, with axis B before each field's own.
         final: float32 [B], their normalised rewards.
@@ -158,7 +160,12 @@ def targets(batch: Episode, final: np.ndarray, values: np.ndarray, *, decay: flo
     advantages = generalised_advantages(rewards, values, batch.length, decay=decay)
     paid = np.where(_inside(values.shape[1], batch.length), final[:, None], 0)
     explained = explained_variance(values, paid, batch.length)
-    return Targets(normalised_per_design(advantages, batch.length, batch.design), explained)
+    normalised = normalised_per_design(advantages, batch.length, batch.design)
+    for which in np.unique(batch.design):
+        mine = batch.design == which
+        if mine.sum() > 1 and np.ptp(final[mine]) == 0:
+            normalised[mine] = 0
+    return Targets(normalised, explained)
 
 
 def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:

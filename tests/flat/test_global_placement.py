@@ -340,10 +340,11 @@ def test_too_little_whitespace_for_channels_is_no_error_and_none_at_all_is(monke
 def test_channels_shrink_as_little_as_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     """Channels of w µm leave 700 - 4 (10 + 2w)² µm² of the row's core; cells may fill nine tenths of that."""
     tried: list[tuple[float, float]] = []
+    spread = found(False).spread  # before `place_cells` is replaced
 
     def check(*arguments: Any, settings: PlacerSettings, **_: object) -> CellPlacement:
         tried.append((float(np.max(arguments[2].halo)), settings.density))
-        return found(False).spread
+        return spread
 
     monkeypatch.setattr(global_placement, "place_cells", check)
     for cells, channel, density in ((60, 1.0, DENSITY), (100, 1.0, 100 / 0.9 / 124), (200, None, 1.0), (290, 0.0, 1.0)):

@@ -51,6 +51,13 @@ def test_targets_are_normalised_advantages_and_what_the_baseline_explains() -> N
     assert found.explained_variance == pytest.approx(1 - raw.var() / 1)
 
 
+def test_no_episode_is_better_than_another_if_all_of_a_design_have_the_same_reward() -> None:
+    values = np.array([[0.25, 0.75, 0]] * 5, np.float32)
+    batch = _batch([2] * 5)._replace(design=np.array([0, 0, 1, 1, 2], np.int32))
+    found = targets(batch, np.array([1, 1, 1, -1, 1], np.float32), values, decay=0.5)
+    assert [bool(one.any()) for one in found.advantages] == [False, False, True, True, True], "design 2 has one episode"
+
+
 def test_monte_carlo_advantages_are_return_less_prediction() -> None:
     advantages = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=1.0)
     np.testing.assert_allclose(advantages, [[2.0, 1.0, 0.5], [-1.5, -0.5, 0.0]])
