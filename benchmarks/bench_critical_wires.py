@@ -2,13 +2,13 @@
 
     python benchmarks/bench_critical_wires.py DESIGN … --out FOLDER
 
-FOLDER has the searches of `bench_timing_search.py`, whose flow "wires" yields the macros. Around the same macros, the
-cells are spread again with weights from the critical paths of
+FOLDER contains the searches of `bench_timing_search.py`; the macros are those of its flow "wires". Around the same
+macros, the cells are spread again with weights from the critical paths of
 
     rounds     their own cells, in two rounds, as the full evaluation does
-    netlist    the netlist with wires that take no time
+    netlist    the netlist without wire delays
     other      the cells around another placement of the macros
-    mean       the cells around all other placements of the macros in FOLDER, the mean of the weights
+    mean       the cells around each of the other placements in FOLDER (the mean of the weights)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Weights = dict[tuple[int, int], float]
 
 
 class KnownWires(Bench):
-    """Places cells with weights that are known before."""
+    """Places cells with weights that are known in advance."""
 
     def rows(self) -> list[Values]:
         """Returns wirelength and slack by source of the weights, for each search of the flow "wires"."""
@@ -76,7 +76,10 @@ class KnownWires(Bench):
         return critical.weight
 
     def _without_wires(self) -> Weights:
-        """Returns the weights with all nodes at one point and a clock that the worst path misses by `MISSED`."""
+        """Returns the weights with all nodes at one point.
+
+        The clock is scaled so that the worst path misses it by `MISSED`.
+        """
         origin = np.zeros(self._flat.netlist.num_nodes)
         placed = np.ones_like(self._flat.placement.placed)
         point = dataclasses.replace(self._flat.placement, x=origin, y=origin, placed=placed)

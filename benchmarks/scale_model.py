@@ -6,9 +6,9 @@ The files are written by `bench_shards.py --json` and `bench_caches.py --json`; 
 few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a single
 write, the share of a busy link that carries payload, and its decline with more writers. All other points are predicted.
 Each point is printed with the standard deviation of single runs of the simulation. The predictions for more actors use
-the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --planned, nothing is fitted:
-all points are predicted with the constants in plan.py. With --plots it draws measured and simulated latencies, and the
-predictions with and without caches and shards.
+the constants in placement/capacity/plan.py; keep those equal to the fitted ones. With --planned, nothing is fitted,
+and all points are predicted with the constants in plan.py. With --plots, the script draws measured and simulated
+latencies, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Extracts from a training run the files that placing designs needs, about 100 kB, to share or commit a policy.
+"""Copies the files of a training run that are needed to place designs (about 100 kB), to share or commit a policy.
 
     python examples/keep_policy.py runs/mine policies/mine
     macro-placement sample design=DESIGN checkpoint=policies/mine
@@ -19,12 +19,11 @@ from placement.training.run_folder import CHECKPOINTS_NAME, SETTINGS_NAME, VERSI
 from placement.training.trained_policy import parameter_shapes
 
 DONE_NAME = "commit_success.txt"
-"""Marks a folder that Orbax wrote completely. Orbax writes the folder's path into it, and does not read it."""
+"""Marks a folder that Orbax wrote completely. Orbax writes the folder's path into this file, but does not read it."""
 
 
 def keep_policy(run: Path, folder: Path) -> int:
-    """Copies the files of a run that placing designs needs: its settings, its versions, and its newest parameters
-    alone.
+    """Copies the files of a run that are needed to place designs: settings, versions and only the newest parameters.
 
     Returns the parameters' iteration. Raises ConfigError if `run` is not a run folder or the new `folder` is not empty,
     and CheckpointError.
@@ -41,7 +40,7 @@ def keep_policy(run: Path, folder: Path) -> int:
         new.save(restored.step, restored.tree, {})
     for name in (SETTINGS_NAME, VERSIONS_NAME):
         shutil.copyfile(run / name, folder / name)
-    for path in folder.rglob(DONE_NAME):  # The file names a path of this machine.
+    for path in folder.rglob(DONE_NAME):  # The file contains a path of this machine.
         path.write_text("complete\n", encoding="utf-8")
     return restored.step
 

@@ -134,11 +134,11 @@ def import_design(  # noqa: PLR0913  files and options of one command, all with 
 
     Args:
         lef: technology and library files, one or several in any order.
-        def_: the DEF file, with nets; with `protobuf` or `verilog` its floorplan is enough.
+        def_: the DEF file, with nets; with `protobuf` or `verilog`, a floorplan is enough.
         bookshelf: the .aux file of a Bookshelf design.
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
-        verilog: files of structural Verilog, hierarchical or flat, if the DEF file is its floorplan alone.
+        verilog: files of structural Verilog, hierarchical or flat, if the DEF file contains only its floorplan.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
         force: whether a design that is in the folder already is replaced.
         free_macros: whether macros that the files fix may move; pads stay fixed.

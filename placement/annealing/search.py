@@ -271,7 +271,7 @@ class _Run:
         self, placement: Placement, config: AnnealConfig, weights: CostWeights, *, seconds: float | None,
         moves: int | None, seed: int,
     ) -> tuple[Placement, bool]:  # fmt: skip
-        """Straightens a placement and turns groups of macros; returns the result and whether all of it was done."""
+        """Straightens a placement and turns groups of macros; returns the result and whether both steps finished."""
         for step, share in ((straighten, 1 - TURNING_SHARE), (turn_groups, TURNING_SHARE)):
             after = step(
                 self._design, placement, weights=weights, config=config, seconds=seconds and seconds * share,

@@ -1,4 +1,7 @@
-"""Turns groups of macros like their neighbours. Alone, a macro would then differ from the rest of its group."""
+"""Turns groups of macros to the orientation of their neighbours.
+
+A macro that turned alone would differ from the rest of its group.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.engine.tidiness import equal_neighbours
 from placement.netlist.design import Design, Placement
 
-BOUND = 2.5  # first bound of the increase of the cost by turns, in units of `anneal.tidy` times the cost
-ATTEMPTS = 3  # number of bounds; each is half of the one before
+BOUND = 2.5  # first bound on the cost increase by turns, in units of `anneal.tidy` times the cost
+ATTEMPTS = 3  # number of bounds, each half of the previous one
 MOST_TURNED = 64  # maximum number of macros in a group that turns; bounds the time per turn
 WEIGHTS = 0.1, 0.05, 0.02, 0.01
-"""Weights of tidiness relative to the cost while an attempt lowers the cost again. They fall, so the tidiness that
-costs most is given up first.
+"""Weights of tidiness, relative to the cost, while annealing lowers the cost again. They decrease, so the tidiness that
+costs the most is given up first.
 """
 MOVES = 2000  # moves between two comparisons with the cost before the turns
 
 
 class _Turn(NamedTuple):
     group: tuple[int, ...]  # nodes
-    orientation: int  # afterwards
+    orientation: int  # after the turn
     pairs: int  # pairs of neighbours that become alike
 
 
@@ -110,8 +113,8 @@ def turned_alike(
     """Returns `placement` with groups of macros turned within a bound on the cost.
 
     A group is a maximal set of connected neighbours of equal size in one orientation. It takes the orientation of a
-    neighbour outside it, if that keeps its sides. The turn that costs least per pair made alike comes first. Turns may
-    raise the cost, within the bound.
+    neighbour outside it, if that keeps its sides. The turn that costs the least per pair made alike comes first. Turns
+    may raise the cost, within the bound.
 
     Args:
         design: the design of the placement.

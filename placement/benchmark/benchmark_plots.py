@@ -1,4 +1,4 @@
-"""Plots of benchmarks: performance profiles and time to quality; of one design, the best placement of each placer."""
+"""Plots of benchmarks: performance profiles, time to quality, and for one design the best placement of each placer."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ PICTURES = {
     PROFILE_NAME: "Share of each placer's runs by normalised cost",
     TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
-SEARCH = "search@60"  # baseline of the costs of clusters in suites of designs with cells
+SEARCH = "search@60"  # baseline of the chip cost in suites that rank placers by placed cells
 IMAGES = "images"  # folder of the page's pictures, beside the page
 PAGE_SCORES = (  # scores that have a table of all designs on the page
     "chip_cost",
@@ -138,9 +138,9 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
 
 
 def _without_supplied(results: Results) -> list[Mapping[str, Any]]:
-    """Returns the results that are compared by costs of clusters where the other scores are those of placed cells.
+    """Returns the results to compare by the chip cost in a suite that ranks placers by placed cells.
 
-    Supplied placements are omitted, since the clusters are not placed around their macros.
+    Supplied placements are omitted, because no clusters are placed around their macros.
     """
     return [{**one, "baseline": SEARCH} for one in results if one.get("kind") != SUPPLIED]
 

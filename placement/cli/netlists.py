@@ -71,7 +71,7 @@ class FlatConfig(GeneratedDesign, Seeded):
         macros: hard macros; null: 40
         ports: ports on the edge; null: 120
         macro_pins: pins of each macro; null: 60
-        varied: draw these, which must be null, and the macros' banks, area and halo from the seed
+        varied: draw the settings above, which must be null, and the macros' banks, area and halo from the seed
     """
 
     cells: int | None = None

@@ -1,7 +1,7 @@
 """Constraints as arrays of the timing graph: what launches and captures paths, and which exceptions apply.
 
-Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps. If there are
-maximum delays, the last clock is none: its edge launches at inputs and captures at outputs without a delay to a clock.
+Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 1 if falling). Times in ps. With
+maximum delays, the last clock means no clock: its edge launches at inputs, and captures at outputs, without a delay.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def tag_arrays(timing: TimingNetlist, flat: FlatDesign, graph: Any, facts: dict[
     limits = [one for one in exceptions if one.delay is not None]
     no_clock = 2 * len(clocks)
     if len(clocks) + bool(limits) > MOST_CLOCKS:
-        raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS - 1} are analysed")
+        raise DesignError(f"{flat.name}: {len(clocks)} clocks; at most {MOST_CLOCKS - bool(limits)} are analysed")
     finder = _Finder(timing, flat)
     sources = [(pin, number) for number, clock in enumerate(clocks) for pin in finder.pins(clock.sources)]
     is_generated = [clocks[number].is_generated for _, number in sources]
@@ -282,11 +282,11 @@ def _merged(
     """Joins tags of one edge with the same capture times, and drops those that nothing captures.
 
     Returns:
-        The new number of each tag and of none, int32 [G + 1], -1 if it is dropped; one of the joined tags each; and
-        their capture times, float32 [G, U, J].
+        The new number of each tag, and of no tag, int32 [G + 1], -1 if it is dropped; for each new number, one of the
+        joined tags; and the capture times of these, float32 [G, U, J].
 
     Raises:
-        DesignError: there are too many left.
+        DesignError: too many tags remain.
     """
     found: dict[tuple[int, bytes], int] = {}
     kept, rows, tag_of = list[_Tag](), list[np.ndarray](), np.full(len(tags.all) + 1, -1, dtype=np.int32)

@@ -38,8 +38,8 @@ _INNOVUS = "Innovus 21.1, legacy commands"
 _ICC2 = "IC Compiler II, R-2020.09 or later"
 TOLERANCE = 1e-6  # tolerance of coordinates in µm
 SHOWN_MASTERS = 3
-_COARSE = 0.01  # least database unit, in µm, with a note about rounding; _MOVED: least distance of it, in units
-_MOVED = 0.01
+_COARSE = 0.01  # smallest database unit, in µm, whose rounding is reported
+_MOVED = 0.01  # smallest reported displacement by rounding, in units
 _PLACINGS = (b"PLACED", b"FIXED", b"COVER", b"UNPLACED")
 _ORIENTATIONS = tuple(name.encode() for name in Orientation.__members__)
 _COMPONENTS = re.compile(rb"(?<!\S)COMPONENTS\s+(\d+)\s*;", re.IGNORECASE)
@@ -209,7 +209,7 @@ def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]
 
 
 def _rounded(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[str]:
-    """Returns a note if macros are moved to whole database units that are coarse, as those of Bookshelf are."""
+    """Returns a note if macros move because the database units are coarse, as in Bookshelf."""
     unit = 1 / flat.floorplan.units
     corners = _boxes(flat, netlist, placement)[:, :2] / unit
     moved = int((np.abs(corners - np.round(corners)) > _MOVED).any(axis=1).sum()) if unit >= _COARSE else 0

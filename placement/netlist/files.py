@@ -47,7 +47,7 @@ def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
             raise DesignError(f"{path}: damaged gzip file: {error}") from None
     for magic, name in _COMPRESSED.items():
         if data.startswith(magic):
-            raise DesignError(f"{path}: is compressed by {name}; must be plain or gzipped")
+            raise DesignError(f"{path}: is compressed with {name}; must be plain or gzipped")
     return data
 
 
@@ -72,7 +72,7 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def decoded_leniently(data: bytes) -> str:
-    """The bytes of a file as text; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
+    """The bytes of a file as text; Latin-1 if it is not UTF-8, as with © or µ in a comment."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

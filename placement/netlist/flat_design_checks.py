@@ -10,9 +10,8 @@ from placement.netlist.geometry import clipped, grown, union_area
 
 TALL = 4.0  # maximum height in rows of a standard cell that is not reported; tall cells of libraries take two or three
 COVERED = 0.9  # minimum fraction of their bounding box that rows cover; less is reported
-MARGIN = (
-    0.01  # tolerance for ports beyond the die and pins beyond a macro, as a fraction of a side; wires end beyond it
-)
+MARGIN = 0.01
+"""Tolerance for ports beyond the die and pins beyond a macro, as a fraction of a side. Wires end beyond the edge."""
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:

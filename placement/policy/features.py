@@ -398,7 +398,7 @@ def _globals(maps: _Maps, situation: Situation) -> jax.Array:
     """Returns `GridFeatures.globals`, float32 [B, V]."""
     density, open_, wire = maps.density, maps.open, maps.followed[:, 0]
     cells = maps.valid.sum(axis=(1, 2))
-    # The limit keeps XLA from joining the two minima, whose code would be several times slower.
+    # The limit prevents XLA from fusing the two minima, which would be several times slower.
     least = jnp.minimum(jnp.min(jnp.where(open_ > 0, wire, jnp.inf), axis=1), _NO_CELL).min(axis=1)
     over = [jnp.sum(jnp.maximum(density - level, 0), axis=(1, 2)) / cells for level in (0.0, 0.5, 0.9)]
     values = [

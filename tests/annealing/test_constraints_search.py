@@ -200,7 +200,7 @@ def test_constraints_that_cannot_be_met_are_rejected_before_the_search(design: D
         search(constrained(design, regions=(tiny,)), config=AnnealConfig(), moves=1000)
 
 
-def test_the_spacing_joins_the_constraints(design: Design) -> None:
+def test_the_spacing_is_added_to_the_constraints(design: Design) -> None:
     spacing = 0.01 * design.canvas.width  # more than the halos in y, less than those in x
     legal = legalise(design, random_placement(design, 5), spacing=spacing)
     assert oracle.is_legal(design, legal, spacing=spacing)

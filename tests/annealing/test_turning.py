@@ -1,4 +1,4 @@
-"""Groups of macros that turn: counted by hand, within the bound and the constraints."""
+"""Turning of groups of macros: cases counted by hand, the bound and the constraints."""
 
 import dataclasses
 from unittest.mock import ANY
@@ -42,7 +42,7 @@ def columns(design, **options):
     return [Orientation(int(turn)).name for turn in each[:, 0]]
 
 
-def test_columns_turn_like_those_beside_them():
+def test_columns_take_the_orientation_of_their_neighbours():
     design = block([Orientation.N, Orientation.N, Orientation.FN, Orientation.FN, Orientation.N])
     assert tidiness(design).alike == (31 - 8) / 31
     assert columns(design) == ["N"] * 5
@@ -114,7 +114,7 @@ def test_turned_groups_cost_no_more_than_before(found):
     assert turn_groups(design, start, **arguments).placement == turned.placement
 
 
-def test_a_placement_whose_turns_cannot_be_paid_back_remains(found):
+def test_a_placement_does_not_change_if_annealing_cannot_lower_the_cost_again(found):
     """A single macro turns; no other macro could save the wire."""
     design = block([Orientation.N, Orientation.FN], pin=-4.0, fixed=[1])
     arguments = {"weights": DEFAULT_WEIGHTS, "config": AnnealConfig(tidy=1.0), "moves": 1}

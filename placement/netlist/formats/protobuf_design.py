@@ -131,7 +131,7 @@ def _matched(netlist: Netlist, file: DefFile, blocks: Collection[str]) -> tuple[
     findings, notices = unmatched_components(file, node_of, blocks, "protobuf")
     reject(file.path, findings)
     for kind, found, what in (
-        (NodeKind.HARD, node_of, "macros of the protobuf are not in the DEF file and unplaced"),
+        (NodeKind.HARD, node_of, "macros of the protobuf are not in the DEF file and are unplaced"),
         (NodeKind.PORT, port_of, "ports of the protobuf are not in the DEF file"),
     ):
         notices += [listing(file.path, *finding) for finding in missing_nodes(netlist, kind, found, what)]

@@ -1,4 +1,4 @@
-"""Reads SDC files: clocks, delays of ports, false and multicycle paths.
+"""Reads SDC files: clocks; delays, slews and loads of ports; path exceptions; derating.
 
 A command that is not understood, or that has no effect on setup checks with ideal clocks, is named in a notice with its
 line; nothing is dropped silently.
@@ -75,8 +75,8 @@ def read_sdc(
         capacitance_unit: fF, the unit of the file's loads if it has no `set_units -capacitance`.
 
     Raises:
-        DesignError: with file and line; the text is no Tcl, a variable is not set, or a number is missing or out of
-            range.
+        DesignError: with file and line; the text is not valid Tcl, a variable is not set, or a number is missing or out
+            of range.
     """
     reader = _Reader(path, objects, time_unit, slew_factor, capacitance_unit)
     data, source = read_bytes(path)
@@ -197,7 +197,7 @@ class _Reader:
         notices = [listing(self.path, *_summary(what, found)) for what, found in self.findings.items()]
         if self.tcl.environment:
             values = ", ".join(f"{name}={value}" for name, value in self.tcl.environment.items())
-            notices.append(f"{self.path}: environment variables that it reads: {values}")
+            notices.append(f"{self.path}: values of environment variables: {values}")
         inputs, outputs = (
             tuple(one for found in self.delays[side].values() for one in found.values() if one.clock in self.clocks)
             for side in (True, False)
@@ -327,7 +327,7 @@ class _Reader:
         return ""
 
     def clocks_of(self, values: Sequence[Value], line: int) -> list[Clock]:
-        """The clocks that values name, also by the ports and pins where they enter."""
+        """The clocks that the values name, by themselves or by their source ports and pins."""
         found = self.finder.named(values, line, ("clock", "port", "pin"))
         return [
             one for one in self.clocks.values() if Object("clock", one.name) in found or set(one.sources) & set(found)
@@ -380,7 +380,7 @@ class _Reader:
         return ""
 
     def set_timing_derate(self, given: _Arguments, line: int) -> Value:
-        """Keeps the late factors of the whole design; clocks are ideal, so theirs have no effect."""
+        """Keeps the late factors for the whole design; factors for clocks have no effect, because clocks are ideal."""
         is_early = "-early" in given.flags and "-late" not in given.flags
         if is_early or given.values.keys() & {"-clock"} or "-cell_check" in given.flags:
             self.note("commands without effect on the estimate", line, "set_timing_derate")
@@ -426,11 +426,11 @@ class _Reader:
                 return ""  # A pattern without a match has been noted.
             ends.append(tuple(found))
         made = dataclasses.replace(exception, begins=ends[0], ends=ends[1])
-        self.exceptions[made.command, *ends] = made  # A later one of the same paths holds.
+        self.exceptions[made.command, *ends] = made  # A later exception for the same paths replaces an earlier one.
         return ""
 
     def block(self, values: Sequence[Value], line: int) -> Value:
-        """Lets no path begin at ports and pins, or pass through them."""
+        """Blocks all paths that begin at the ports and pins or pass through them."""
         self.blocked |= dict.fromkeys(self.finder.named(values, line, ("port", "pin")))
         return ""
 
@@ -483,7 +483,7 @@ class _Reader:
         return ports
 
     def all_registers(self, given: _Arguments, line: int) -> Value:
-        """All of them: as starts, their clock pins count, and as ends, their data pins."""
+        """All registers; paths begin at their clock pins and end at their data pins."""
         if "-clock" in given.values:
             self.note("unsupported options", line, "-clock of all_registers")
             return []
@@ -500,7 +500,8 @@ class _Reader:
         try:
             found = self.finder.named(given.rest or ["*"], line, (kind,), options=options)
         except re.error:
-            raise self.error(line, f"get_{kind}s: {as_text(given.rest[0])!r} is not a valid expression") from None
+            what = f"{as_text(given.rest[0])!r} is not a valid regular expression"
+            raise self.error(line, f"get_{kind}s: {what}") from None
         return self.finder.filtered(found, as_text(given.one("-filter")), line) if "-filter" in given.values else found
 
     def get_property(self, given: _Arguments, line: int) -> Value:

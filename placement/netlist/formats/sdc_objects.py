@@ -30,7 +30,7 @@ class Finder:
 
     Args:
         objects: the objects of the design.
-        clocks: the clocks so far, which grow.
+        clocks: the clocks defined so far; more may be added.
         note: called with a finding, its line and a name.
     """
 
@@ -49,9 +49,9 @@ class Finder:
     def named(
         self, values: Sequence[Value], line: int, kinds: Sequence[Any], *, options: frozenset[str] = frozenset()
     ) -> list[Object]:
-        """The objects of these kinds that the values are or name; a name without an object is noted.
+        """The objects of these kinds that are among the values or named by them; names without a match are noted.
 
-        With the option `-hierarchical`, names may begin within the hierarchy; with `-regexp`, they are expressions.
+        With `-hierarchical`, names may begin within the hierarchy. With `-regexp`, they are regular expressions.
         """
         found: dict[Object, None] = {}
         queue = list(values)
@@ -84,7 +84,7 @@ class Finder:
                 )
             ]
         except ValueError:
-            self._note("filters that are unsupported, which match nothing", line, expression)
+            self._note("unsupported filters, which match nothing", line, expression)
             return []
 
     def property(self, one: Object, name: str) -> str | None:

@@ -43,10 +43,11 @@ class Tcl:
 
     Args:
         path: the file, for messages.
-        commands: commands by name; unknown commands are noted as not understood.
+        commands: commands by name; unknown commands are recorded in `unknown`.
 
     Attributes:
         environment: the environment variables that the text has read, with their values.
+        unknown: line and name of each unknown command.
     """
 
     def __init__(self, path: object, commands: Mapping[str, Command]) -> None:
@@ -110,7 +111,7 @@ class Tcl:
             raise self.error(line, f"expr {text.strip()!r}: expected numbers, text and operators") from None
 
     def exists(self, name: str) -> bool:
-        """Whether a variable is set, which may be in the environment."""
+        """Whether a variable is set; `env(NAME)` is an environment variable."""
         environment = _ENVIRONMENT.fullmatch(name)
         return self._scope(name) is not None or (environment is not None and environment[1] in os.environ)
 
@@ -134,7 +135,7 @@ class Tcl:
         return DesignError.at(self.path, line, message)
 
     def _scope(self, name: str) -> dict[str, Value] | None:
-        """The variables among which a name is found: local ones, else global ones, which need no `global` here."""
+        """The variables that contain a name: the local ones, or else the global ones, even without `global`."""
         name = name.removeprefix("::")
         return next((scope for scope in (self.variables, self._globals) if name in scope), None)
 

@@ -151,7 +151,7 @@ class Language:
         return True
 
     def switch(self, given: Sequence[Value], line: int) -> Value:
-        """Runs the body of the first pattern that matches; `-` stands for the next body."""
+        """Runs the body of the first pattern that matches; `-` means the next body."""
         options = [one for one in given if one in ("-exact", "-glob", "--")]
         value, *rest = given[len(options) :]
         cases = items(rest[0]) if len(rest) == 1 else rest

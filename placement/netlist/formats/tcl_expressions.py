@@ -43,7 +43,7 @@ def evaluate(text: str, substituted: Callable[[str], Value]) -> Value:
         substituted: maps a word that begins with `$`, `[` or `"` to its value.
 
     Raises:
-        ValueError: the text is no expression, or a number is missing.
+        ValueError: the text is not a valid expression, or an operand is not a number.
     """
     return _Expression(text, substituted).result()
 
@@ -81,7 +81,7 @@ def closing(text: str, at: int) -> int | None:
 
 
 class _Expression:
-    """A recursive descent over the levels of precedence; `runs` is false where operands are only passed."""
+    """A recursive descent over the levels of precedence; `runs` is false for operands that are not evaluated."""
 
     def __init__(self, text: str, substituted: Callable[[str], Value]) -> None:
         self._text, self._substituted, self._at = text, substituted, 0

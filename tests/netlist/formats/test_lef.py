@@ -136,7 +136,7 @@ def test_files_without_masters(tmp_path: Path) -> None:
     assert library.notices == (f"{empty}: the file contains no layer, site or macro",)
     for name, data in {"bzip2": b"BZh9", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd", "zip": b"PK\3\4"}.items():
         empty.write_bytes(data + b"packed")
-        with pytest.raises(DesignError, match=f"is compressed by {name}; must be plain or gzipped"):
+        with pytest.raises(DesignError, match=f"is compressed with {name}; must be plain or gzipped"):
             read_lefs([empty])
 
 

@@ -158,7 +158,7 @@ def test_truncated_files_are_rejected(kept: int, netlist: Netlist, tmp_path: Pat
         read(netlist, tmp_path, PLACEMENT[:kept])
 
 
-def test_what_the_design_knows_may_be_missing(netlist: Netlist, tmp_path: Path) -> None:
+def test_values_that_the_design_supplies_may_be_missing(netlist: Netlist, tmp_path: Path) -> None:
     canvas, located = read(netlist, tmp_path, PLACEMENT)
     lines = [line for line in PLACEMENT.splitlines() if line[:1] not in ("#", "0")]
     (tmp_path / "in.plc").write_text("\n".join(f"{line} # by hand" for line in lines))

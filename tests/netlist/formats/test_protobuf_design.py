@@ -174,7 +174,7 @@ def test_a_floorplan_without_macros_leaves_them_unplaced(tmp_path: Path, compone
     assert data == floorplan.encode()
     assert design.placement.placed[design.netlist.hard].tolist() == [False]
     assert design.placement.placed[design.cells].all()
-    expected = "1 macros of the protobuf are not in the DEF file and unplaced: m[0]"
+    expected = "1 macros of the protobuf are not in the DEF file and are unplaced: m[0]"
     assert any(notice.endswith(expected) for notice in design.notices)
     assert any("are not in the protobuf are ignored: TAP_0" in notice for notice in design.notices) == bool(components)
     # The export adds them in the file's notation.

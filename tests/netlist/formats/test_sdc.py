@@ -137,7 +137,7 @@ def test_a_file_as_flows_write_them(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         PathException(2, (Object("port", "bus[1]"),)),
         PathException(0, (), (Object("cell", "u/ff[1]"),)),
     )
-    assert found.notices == (f"{tmp_path}/chip.sdc: environment variables that it reads: PERIOD_OF_TEST=9",)
+    assert found.notices == (f"{tmp_path}/chip.sdc: values of environment variables: PERIOD_OF_TEST=9",)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("source nowhere.tcl", ":1: .*nowhere.tcl: cannot be read"),
         ("proc p {a} {}\np", ":2: the argument 'a' of a procedure is missing"),
         ("lindex", ":1: lindex '': arguments are missing"),
-        ("get_ports -regexp {a(}", ":1: get_ports: 'a\\(' is not a valid expression"),
+        ("get_ports -regexp {a(}", ":1: get_ports: 'a\\(' is not a valid regular expression"),
         ("create_clock -period 5 -waveform {3 1} clk", ":1: clock 'clk': -waveform must be two rising times"),
     ],
 )
