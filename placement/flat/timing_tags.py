@@ -4,6 +4,7 @@ Axis legend: P pins, G tags, U groups of endpoints, J clock edges (2 × clock + 
 maximum delays, the last clock means no clock: its edge launches at inputs, and captures at outputs, without a delay.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -317,6 +318,7 @@ def _at_pins(timing: TimingNetlist, finder: _Finder, reach: np.ndarray) -> tuple
     return slew_at, load_at
 
 
+@functools.cache
 def _first_after(offset: float, period: float, launching: float) -> float:
     """Returns the least time above 0 from an edge every `launching` ps to one every `period` ps, `offset` later."""
     least = np.inf

@@ -94,10 +94,10 @@ def plot_placement(
     return figure
 
 
-def canvas_figure(design: Design, placement: Placement) -> tuple[Figure, Axes]:
-    """A figure with one axes that shows the canvas, and space for a heading and a legend."""
+def canvas_figure(design: Design, placement: Placement, *, width: float = drawing.WIDTH) -> tuple[Figure, Axes]:
+    """A figure `width` inches wide with one axes that shows the canvas, and space for a heading and a legend."""
     view = drawing.view_of(design, placement)
-    figure, axes = drawing.view_figure(view, drawing.WIDTH)
+    figure, axes = drawing.view_figure(view, width)
     drawing.dress_canvas(axes, design.canvas, view)
     return figure, axes
 
@@ -121,7 +121,7 @@ def _report_violations(figure: Figure, metrics: Metrics) -> None:
     figure.text(1 - 0.2 / width, 1 - 0.22 / height, text, ha="right", va="top", **look)
 
 
-def placement_legend(figure: Figure, design: Design, placement: Placement) -> None:
+def placement_legend(figure: Figure, design: Design, placement: Placement, *, marks: bool = True) -> None:
     """Adds the legend at the foot of the figure, with the number of nodes of each kind that is present."""
     movable, fixed = drawing.split_hard(design, placement)
     soft, ports = design.netlist.soft, design.netlist.ports
@@ -130,7 +130,7 @@ def placement_legend(figure: Figure, design: Design, placement: Placement) -> No
     entries = drawing.macro_keys(zip(counts, looks, names, strict=True))
     if len(ports):
         entries.append(drawing.marker_key(f"ports ({len(ports):,})", drawing.PORT_FACE, "s"))
-    if len(design.netlist.hard):
+    if marks and len(design.netlist.hard):
         entries.append(drawing.marker_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
     columns = len(entries) if len(entries) <= 4 else 3
     style.foot_legend(figure, entries, ncols=columns, handlelength=1.4, columnspacing=1.6)

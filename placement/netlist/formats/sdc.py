@@ -4,7 +4,6 @@ A command that is not understood, or that has no effect on setup checks with ide
 line; nothing is dropped silently.
 """
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -80,8 +79,11 @@ def read_sdc(
     """
     reader = _Reader(path, objects, time_unit, slew_factor, capacitance_unit)
     data, source = read_bytes(path)
-    with contextlib.suppress(Jump):  # `return` ends the file.
+    try:
         reader.tcl.run(decoded_leniently(data))
+    except Jump as jump:
+        if jump.kind != "return":  # `return` ends the file.
+            raise DesignError(f"{path}: {jump.kind} outside of a loop") from None
     return reader.constraints(), (source, *reader.language.sources)
 
 
@@ -171,25 +173,23 @@ class _Reader:
             given = _parsed(name, arguments)
             for option in given.unknown:
                 self.note("unsupported options", line, f"{option} of {name}")
-            try:
-                return command(given, line)
-            except IndexError:
-                raise self.error(line, f"{name}: arguments are missing") from None
+            return command(given, line)
 
         return run
 
-    def note(self, what: str, line: int, name: str) -> None:
-        if self.tcl.path != self.path:
-            line, name = 0, f"{name} ({os.path.basename(str(self.tcl.path))}:{line})"
+    def note(self, what: str, line: int, name: str, path: object = None) -> None:
+        path = path or self.tcl.path
+        if path != self.path:
+            line, name = 0, f"{name} ({os.path.basename(str(path))}:{line})"
         self.findings.setdefault(what, []).append((line, name))
 
     def error(self, line: int, message: str) -> DesignError:
         return self.tcl.error(line, message)
 
     def constraints(self) -> TimingConstraints:
-        for line, name in self.tcl.unknown:
+        for path, line, name in self.tcl.unknown:
             what = "commands without effect on the estimate" if name in _NO_EFFECT else "unsupported commands"
-            self.note(what, line, name)
+            self.note(what, line, name, path)
         clocks = []
         for clock in self.clocks.values():
             latency = sum(self.latency.get((clock.name, of_source), 0.0) for of_source in (False, True))
@@ -224,10 +224,13 @@ class _Reader:
             raise self.error(line, f"{what}: expected a number, found {as_text(value)[:40]!r}")
         return number
 
-    def first_number(self, given: _Arguments, line: int, what: str) -> float:
+    def first_number(self, given: _Arguments, line: int, what: str, *, least: float = -math.inf) -> float:
         if not given.rest:
             raise self.error(line, f"{what}: expected a number")
-        return self.number(given.rest[0], line, what)
+        number = self.number(given.rest[0], line, what)
+        if number < least:
+            raise self.error(line, f"{what}: {number:g} must be at least {least:g}")
+        return number
 
     # Clocks
 
@@ -237,8 +240,8 @@ class _Reader:
         name = as_text(given.one("-name") or (sources[0].name if sources else ""))
         if not name:
             raise self.error(line, "create_clock: expected -name or a source")
-        if period <= 0:
-            raise self.error(line, f"clock {name!r}: a period of {period / self.unit:g} must be above 0")
+        if not 0 < period < math.inf:
+            raise self.error(line, f"clock {name!r}: a period of {period / self.unit:g} must be above 0 and finite")
         edges = [
             self.number(word, line, "-waveform") * self.unit for word in as_text(given.one("-waveform") or "").split()
         ]
@@ -321,7 +324,7 @@ class _Reader:
     def set_clock_transition(self, given: _Arguments, line: int) -> Value:
         if "-min" in given.flags and "-max" not in given.flags:
             return ""
-        value = self.first_number(given, line, "set_clock_transition") * self.unit * self.slew_factor
+        value = self.first_number(given, line, "set_clock_transition", least=0.0) * self.unit * self.slew_factor
         for clock in self.clocks_of(given.rest[1:], line):
             self.clocks[clock.name] = dataclasses.replace(clock, transition=value)
         return ""
@@ -366,7 +369,7 @@ class _Reader:
     def set_input_transition(self, given: _Arguments, line: int) -> Value:
         if "-min" in given.flags and "-max" not in given.flags:
             return ""
-        value = self.first_number(given, line, "set_input_transition") * self.unit * self.slew_factor
+        value = self.first_number(given, line, "set_input_transition", least=0.0) * self.unit * self.slew_factor
         for port in self.finder.named(given.rest[1:], line, ("port",)):
             self.transitions[port.name] = PortTransition(port.name, value)
         return ""
@@ -374,7 +377,7 @@ class _Reader:
     def set_load(self, given: _Arguments, line: int) -> Value:
         if "-min" in given.flags and "-max" not in given.flags:
             return ""
-        value = self.first_number(given, line, "set_load") * self.capacitance_unit
+        value = self.first_number(given, line, "set_load", least=0.0) * self.capacitance_unit
         for port in self.finder.named(given.rest[1:], line, ("port",)):
             self.loads[port.name] = PortLoad(port.name, value)
         return ""
@@ -389,6 +392,8 @@ class _Reader:
             self.note("unsupported options", line, "objects of set_timing_derate")
             return ""
         value = self.first_number(given, line, "set_timing_derate")
+        if value <= 0:
+            raise self.error(line, f"set_timing_derate: {value:g} must be above 0")
         parts = {"-cell_delay": "cells", "-net_delay": "wires"}
         names = [name for option, name in parts.items() if option in given.flags] or list(parts.values())
         self.derating = dataclasses.replace(self.derating, **dict.fromkeys(names, value))
@@ -412,6 +417,8 @@ class _Reader:
     def set_exception(self, given: _Arguments, line: int, exception: PathException) -> Value:
         if "-hold" in given.flags and "-setup" not in given.flags:
             return ""
+        if not exception.cycles and not given.values:
+            raise self.error(line, "set_false_path: expected -from, -through or -to")
         through = [name for name in given.values if name not in ("-from", "-to", "-comment")]
         through += ["-rise", "-fall"] if len({"-rise", "-fall"} & given.flags) == 1 else []
         if through == ["-through"] and exception == PathException(0) and not {"-from", "-to"} & given.values.keys():
@@ -461,14 +468,14 @@ class _Reader:
     def set_units(self, given: _Arguments, line: int) -> Value:
         time = given.one("-time")
         if time is not None:
-            found = re.fullmatch(r"([\d.]*)(fs|ps|ns|us)", as_text(time))
-            if found is None:
+            found = re.fullmatch(r"(\d+\.?\d*|\.\d+)?(fs|ps|ns|us)", as_text(time))
+            if found is None or not float(found[1] or 1):
                 raise self.error(line, f"set_units: -time {as_text(time)!r} must be a unit such as ns or 1ps")
             self.unit = float(found[1] or 1) * _TIME_UNITS[found[2]]
         load = given.one("-capacitance")
         if load is not None:
-            found = re.fullmatch(r"([\d.]*)(f|p)F?", as_text(load), re.IGNORECASE)
-            if found is None:
+            found = re.fullmatch(r"(\d+\.?\d*|\.\d+)?(f|p)F?", as_text(load), re.IGNORECASE)
+            if found is None or not float(found[1] or 1):
                 raise self.error(line, f"set_units: -capacitance {as_text(load)!r} must be a unit such as pF or 1fF")
             self.capacitance_unit = float(found[1] or 1) * (1000.0 if found[2].lower() == "p" else 1.0)
         return ""
@@ -495,7 +502,8 @@ class _Reader:
 
     def get(self, given: _Arguments, line: int, *, kind: Any) -> Value:
         for option in given.values.keys() - {"-filter"}:
-            self.note("unsupported options", line, f"{option} of get_{kind}s")
+            self.note("unsupported options, which match nothing", line, f"{option} of get_{kind}s")
+            return []
         options = given.flags | ({"-hierarchical"} if "-hier" in given.flags else set())
         try:
             found = self.finder.named(given.rest or ["*"], line, (kind,), options=options)
@@ -508,7 +516,7 @@ class _Reader:
         one, name = (items(given.rest[0]) or [""])[0], as_text(given.rest[1])
         value = self.finder.property(one, name) if isinstance(one, Object) else None
         if isinstance(one, Object) and one.kind == "clock" and name == "period":
-            return self.clocks[one.name].period / self.unit
+            return self.clocks[one.name].period / self.unit if one.name in self.clocks else ""
         if value is None:
             self.note("unsupported properties", line, name)
         return value or ""

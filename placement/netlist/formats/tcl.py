@@ -15,6 +15,11 @@ Command = Callable[[Sequence[Value], int], Value]
 """A command's implementation, which maps its arguments and its line to its value."""
 _MOST_NESTED = 50
 _MOST_STATEMENTS = 1_000_000
+_LONGEST = 10_000_000  # letters of a text, or elements of a list
+_MISTAKES = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, StopIteration, TypeError, ValueError,
+    re.error,
+)  # fmt: skip
 _ENVIRONMENT = re.compile(r"(?:::)?env\((\w+)\)")
 
 
@@ -47,19 +52,20 @@ class Tcl:
 
     Attributes:
         environment: the environment variables that the text has read, with their values.
-        unknown: line and name of each unknown command.
+        unknown: file, line and name of each unknown command.
     """
 
     def __init__(self, path: object, commands: Mapping[str, Command]) -> None:
         self.path, self.commands = path, dict(commands)
         self.variables: dict[str, Value] = {}
         self.environment: dict[str, str] = {}
-        self.unknown: list[tuple[int, str]] = []
+        self.unknown: list[tuple[object, int, str]] = []
+        self.linked = set[str]()  # the variables of a procedure that are global
         self._globals = self.variables
         self._depth = self._count = 0
         self._parsed: dict[tuple[str, int], list[tuple[int, list[_Word]]]] = {}
 
-    def run(self, text: str, first_line: int = 1) -> Value:
+    def run(self, text: Value, first_line: int = 1) -> Value:
         """Runs every statement and returns the value of the last.
 
         Raises:
@@ -67,9 +73,14 @@ class Tcl:
             Jump: the text has a `break`, `continue` or `return`.
         """
         value: Value = ""
+        text = text if isinstance(text, str) else as_text(text)
         line = text.line if isinstance(text, Braced) else first_line
+        self._count += 1  # of bodies and statements, because the body of a loop may be empty
         if (text, line) not in self._parsed:  # Bodies of loops run more than once.
             self._parsed[text, line] = self._statements(text, line)
+        if self._count > _MOST_STATEMENTS:
+            begun = next((begun for begun, _ in self._parsed[text, line]), line)
+            raise self.error(begun, f"a loop does not end within {_MOST_STATEMENTS:,} statements")
         for begun, words in self._parsed[text, line]:
             value = self._statement(begun, words)
         return value
@@ -85,13 +96,13 @@ class Tcl:
                 local[as_text(name)] = arguments[number] if number < len(arguments) else default[0]
             else:
                 raise self.error(line, f"the argument {as_text(name)!r} of a procedure is missing")
-        before, self.variables = self.variables, local
+        before, self.variables, self.linked = (self.variables, self.linked), local, set()
         try:
             return self.run(body, line)
         except Jump as jump:
             return jump.value
         finally:
-            self.variables = before
+            self.variables, self.linked = before
 
     def is_true(self, text: Value, line: int) -> bool:
         """Whether a condition holds."""
@@ -116,8 +127,11 @@ class Tcl:
         return self._scope(name) is not None or (environment is not None and environment[1] in os.environ)
 
     def set(self, name: str, value: Value) -> None:
-        """Sets a variable."""
-        (self._globals if name.startswith("::") else self.variables)[name.removeprefix("::")] = value
+        """Sets a variable; raises ValueError if the value is too long."""
+        if isinstance(value, str | list) and len(value) > _LONGEST:
+            raise ValueError
+        is_global = name.startswith("::") or name in self.linked
+        (self._globals if is_global else self.variables)[name.removeprefix("::")] = value
 
     def get(self, name: str, line: int) -> Value:
         """The value of a variable; raises DesignError if it is not set."""
@@ -140,15 +154,13 @@ class Tcl:
         return next((scope for scope in (self.variables, self._globals) if name in scope), None)
 
     def _statement(self, line: int, words: list[_Word]) -> Value:
+        if self._depth == _MOST_NESTED:
+            raise self.error(line, f"commands are nested more than {_MOST_NESTED} deep")
         self._depth += 1
         self._count += 1
-        if self._depth > _MOST_NESTED:
-            raise self.error(line, f"commands are nested more than {_MOST_NESTED} deep")
-        if self._count > _MOST_STATEMENTS:
-            raise self.error(line, f"a loop does not end within {_MOST_STATEMENTS:,} statements")
+        name, arguments = words[0].text, list[Value]()
         try:
             name = as_text(self._value(words[0], line))
-            arguments: list[Value] = []
             for word in words[1:]:
                 if word.text.startswith("{*}") and not word.is_braced:
                     arguments += items(self._value(self._word(word.text, 3, line)[0], line))
@@ -158,8 +170,14 @@ class Tcl:
                 return self.commands[name](arguments, line)
             if not arguments and re.fullmatch(r"[\d:*?]+", name):
                 return f"[{name}]"  # the bus bit `data[3]`
-            self.unknown.append((line, name))
+            self.unknown.append((self.path, line, name))
             return ""
+        except DesignError:
+            raise
+        except _MISTAKES:
+            raise self.error(
+                line, f"{name[:40]} {_shown(arguments)!r}: arguments are missing or not supported"
+            ) from None
         finally:
             self._depth -= 1
 
@@ -192,7 +210,7 @@ class Tcl:
                 parts.append(as_text(self.run(text[at + 1 : end], line)))
                 at = end + 1
             elif text[at] == "\\" and at + 1 < len(text):
-                parts.append(text[at + 1])
+                parts.append({"n": "\n", "t": "\t"}.get(text[at + 1], text[at + 1]))
                 at += 2
             else:
                 parts.append(text[at])
@@ -216,7 +234,8 @@ class Tcl:
                 at += 2 if letter == "\\" else 1
                 at += text[at - 1 : at + 1] == "\r\n" and letter == "\\"
             elif letter == "#" and not words:
-                end = text.find("\n", at)
+                while (end := text.find("\n", at)) >= 0 and text[at:end].rstrip("\r").endswith("\\"):
+                    at, line = end + 1, line + 1  # A comment continues, too.
                 at = len(text) if end < 0 else end
             else:
                 if not words:
@@ -247,6 +266,10 @@ class Tcl:
                 end -= 1
                 break
         return _Word(text[at : max(end, at + 1)], False, line), max(end, at + 1)
+
+
+def _shown(arguments: Sequence[Value]) -> str:
+    return " ".join(one if isinstance(one, str) else "…" for one in arguments)[:60]
 
 
 def items(value: Value) -> list[Value]:

@@ -1,16 +1,18 @@
 """The commands of Tcl itself that constraints use: variables, control flow, lists and text."""
 
 import fnmatch
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from placement.netlist.errors import DesignError
 from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.formats.tcl import Command, Jump, Tcl, items
 from placement.netlist.formats.tcl_expressions import Value, as_text
 
-_IGNORED = ("puts", "source_echo", "global", "variable", "upvar", "package", "namespace")
+_IGNORED = ("puts", "package")
 
 
 class Language:
@@ -31,39 +33,24 @@ class Language:
             "eval": lambda given, line: tcl.run(" ".join(map(as_text, given)), line),
             "return": lambda given, line: _jump("return", given[-1] if given else ""),
             "break": lambda given, line: _jump("break"), "continue": lambda given, line: _jump("continue"),
-            "lappend": self.lappend,
+            "lappend": self.lappend, "regexp": self.regexp, "global": self.global_,
         }  # fmt: skip
         plain: dict[str, Callable[[Sequence[Value]], Value]] = {
             "list": list, "concat": lambda given: [one for value in given for one in items(value)],
             "llength": lambda given: len(items(given[0])), "lindex": _element, "lrange": _range, "lreplace": _replaced,
-            "lsearch": _search, "lsort": lambda given: sorted(map(as_text, items(given[-1]))),
+            "lsearch": _search, "lsort": _sorted,
             "join": lambda given: (as_text(given[1]) if len(given) > 1 else " ").join(map(as_text, items(given[0]))),
             "split": lambda given: as_text(given[0]).split(as_text(given[1]) if len(given) > 1 else None),
-            "string": _string, "format": lambda given: as_text(given[0]) % tuple(map(_typed, given[1:])),
+            "string": _string, "format": _format,
         }  # fmt: skip
-        tcl.commands |= {name: self._checked(name, command) for name, command in plain.items()}
-        tcl.commands |= {name: self._counted(name, command) for name, command in flow.items()}
+        tcl.commands |= flow | {name: _without_line(command) for name, command in plain.items()}
         tcl.commands |= dict.fromkeys(_IGNORED, lambda given, line: "")
-        tcl.commands["regexp"] = self._counted("regexp", self.regexp)
-
-    def _checked(self, name: str, command: Callable[[Sequence[Value]], Value]) -> Command:
-        return self._counted(name, lambda given, line: command(given))
-
-    def _counted(self, name: str, command: Command) -> Command:
-        def run(given: Sequence[Value], line: int) -> Value:
-            try:
-                return command(given, line)
-            except DesignError:
-                raise
-            except (IndexError, TypeError, ValueError, re.error):
-                text = " ".join(map(as_text, given))[:60]
-                raise self.tcl.error(line, f"{name} {text!r}: arguments are missing or not supported") from None
-
-        return run
 
     # Variables
 
     def set(self, given: Sequence[Value], line: int) -> Value:
+        if len(given) > 2:
+            raise ValueError
         if len(given) > 1:
             self.tcl.set(as_text(given[0]), given[1])
         return self.tcl.get(as_text(given[0]), line)
@@ -82,6 +69,10 @@ class Language:
         if given[0] == "script":
             return str(self.tcl.path)
         raise ValueError
+
+    def global_(self, given: Sequence[Value], line: int) -> Value:
+        self.tcl.linked.update(map(as_text, given))
+        return ""
 
     def incr(self, given: Sequence[Value], line: int) -> Value:
         name = as_text(given[0])
@@ -152,7 +143,11 @@ class Language:
 
     def switch(self, given: Sequence[Value], line: int) -> Value:
         """Runs the body of the first pattern that matches; `-` means the next body."""
-        options = [one for one in given if one in ("-exact", "-glob", "--")]
+        options = list(
+            itertools.takewhile(lambda one: as_text(one) in ("-exact", "-glob", "-regexp", "--"), given[:-2])
+        )
+        if "-regexp" in options:
+            raise ValueError
         value, *rest = given[len(options) :]
         cases = items(rest[0]) if len(rest) == 1 else rest
         for place in range(0, len(cases) - 1, 2):
@@ -187,6 +182,8 @@ class Language:
         path, before = Path(as_text(given[-1])), self.tcl.path
         beside = Path(str(before)).parent / path
         try:
+            if not path.is_file() and beside.exists() and not beside.is_file():
+                raise DesignError(f"{beside}: is not a file")
             data, source = read_bytes(path if path.is_file() else beside)
         except DesignError as error:
             raise self.tcl.error(line, str(error)) from None
@@ -213,9 +210,24 @@ def _jump(kind: str, value: Value = "") -> Value:
     raise Jump(kind, value)
 
 
-def _typed(value: Value) -> str | float:
-    text = as_text(value)
-    return float(text) if re.fullmatch(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?", text) else text
+def _without_line(command: Callable[[Sequence[Value]], Value]) -> Command:
+    return lambda given, line: command(given)
+
+
+def _format(given: Sequence[Value]) -> Value:
+    text, *values = map(as_text, given)
+    types: dict[str, Callable[[str], Any]] = {"s": str} | dict.fromkeys("eEfgG", float) | dict.fromkeys("dixXo", int)
+    kinds = re.findall(r"%(?!%)[-+ 0#]*\d{0,4}(?:\.\d{1,3})?(.)", text.replace("%%", ""))
+    return text % tuple(types[kind](value) for kind, value in zip(kinds, values, strict=True))
+
+
+def _sorted(given: Sequence[Value]) -> Value:
+    *options, elements = given
+    if set(options) - {"-ascii", "-integer", "-real", "-increasing", "-decreasing", "-unique"}:
+        raise ValueError
+    found = map(as_text, items(elements))
+    key: Callable[[str], Any] = float if {"-integer", "-real"} & set(options) else str
+    return sorted(set(found) if "-unique" in options else found, key=key, reverse="-decreasing" in options)
 
 
 def _index(text: Value, count: int) -> int:
@@ -236,7 +248,7 @@ def _element(given: Sequence[Value]) -> Value:
 
 def _range(given: Sequence[Value]) -> Value:
     elements = items(given[0])
-    return elements[max(_index(given[1], len(elements)), 0) : _index(given[2], len(elements)) + 1]
+    return elements[max(_index(given[1], len(elements)), 0) : max(_index(given[2], len(elements)) + 1, 0)]
 
 
 def _replaced(given: Sequence[Value]) -> Value:
@@ -270,17 +282,12 @@ def _search(given: Sequence[Value]) -> Value:
 
 
 def _string(given: Sequence[Value]) -> Value:
-    what, *rest = given
-    text = as_text(rest[0])
-    if what == "match":
-        return int(_glob(text, rest[1]))
-    if what == "equal":
-        return int(text == as_text(rest[1]))
+    what, text, *rest = map(as_text, given)
     if what == "range":
-        return text[max(_index(rest[1], len(text)), 0) : _index(rest[2], len(text)) + 1]
-    changed: dict[str, Callable[[], Value]] = {
+        first, last = (_index(one, len(text)) for one in rest)
+        return text[max(first, 0) : max(last + 1, 0)]
+    changed: dict[str, Callable[..., Value]] = {
+        "match": lambda other: int(_glob(text, other)), "equal": lambda other: int(text == other),
         "length": lambda: len(text), "tolower": text.lower, "toupper": text.upper, "trim": text.strip,
     }  # fmt: skip
-    if what not in changed:
-        raise ValueError
-    return changed[what]()
+    return changed[what](*rest)

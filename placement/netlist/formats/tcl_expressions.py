@@ -25,6 +25,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Number]] = {
     "pow": lambda x, y: float(x) ** y, "sqrt": math.sqrt, "log": math.log, "log10": math.log10, "exp": math.exp,
     "ceil": lambda x: float(math.ceil(x)), "floor": lambda x: float(math.floor(x)), "fmod": math.fmod,
 }  # fmt: skip
+_LARGEST = 2**63  # maximum integer of Tcl 8.4
 _TRUTH = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
 
@@ -70,6 +71,8 @@ def closing(text: str, at: int) -> int | None:
         if opening == '"':
             if letter == '"' and place > at:
                 return place
+            if letter == "[":
+                place = closing(text, place) or place  # A command may contain quotes.
         elif letter == opening:
             depth += 1
         elif letter == end:
@@ -182,7 +185,10 @@ def _applied(name: str, left: Value, right: Value) -> Number:
     one, other = _number(left), _number(right)
     if name == "/":
         return one // other if isinstance(one, int) and isinstance(other, int) else one / other
-    return _ARITHMETIC[name](one, other)
+    result = _ARITHMETIC[name](one, other)
+    if abs(result) > _LARGEST and isinstance(result, int):
+        raise ValueError(f"must be at most {_LARGEST}")
+    return result
 
 
 def _number(value: Value) -> Number:

@@ -36,14 +36,20 @@ struct Range {
   std::int32_t from = -1, to = -1;
 };
 
+bool parse_bit(std::string_view text, std::int32_t& value) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && end == text.data() + text.size() && value >= 0 && value < 1'000'000'000;
+}
+
 Range range_of(std::string_view text) {
-  const std::size_t open = text.find('['), colon = text.find(':', std::min(open, text.size()));
-  if (open == std::string_view::npos || text.back() != ']') return {std::string(text)};
-  const std::string_view last = text.substr((colon == std::string_view::npos ? open : colon) + 1);
+  const std::size_t open = text.rfind('[');
+  if (open == text.npos || text.back() != ']') return {std::string(text)};
+  const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+  const std::size_t colon = inside.find(':');
   Range range{std::string(text.substr(0, open))};
-  const auto first = std::from_chars(text.data() + open + 1, text.data() + text.size(), range.from);
-  const auto second = std::from_chars(last.data(), last.data() + last.size(), range.to);
-  if (first.ec != std::errc() || second.ec != std::errc() || std::abs(range.from - range.to) >= kMostBits) {
+  if (!parse_bit(inside.substr(0, colon), range.from) ||
+      !parse_bit(inside.substr(colon == inside.npos ? 0 : colon + 1), range.to) ||
+      std::abs(range.from - range.to) >= kMostBits) {
     return {std::string(text)};
   }
   return range;

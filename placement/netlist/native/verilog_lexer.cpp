@@ -86,6 +86,7 @@ void VerilogLexer::read_directive() {
     skip_branch(begin, true);  // The branch before it was read.
   } else if (std::find(kLines.begin(), kLines.end(), word) != kLines.end()) {
     if (word == "define") macros_.insert(directive_word());
+    if (word == "undef") macros_.erase(directive_word());
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
   } else if (std::find(kWords.begin(), kWords.end(), word) == kWords.end()) {
     throw error_at(begin, "the macro '" + shown(word) + "' is not expanded; use the netlist that synthesis wrote");

@@ -233,6 +233,6 @@ def test_rules_that_fixed_macros_break_are_reported_wherever_the_core_is(shift: 
         settings = ClusteringSettings(clusters=1)
         constraints = ConstraintSettings(blockages=(blockage,))
         imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
-        reported = [notice for notice in imported.notices if "is on a placement blockage" in notice]
+        reported = [notice for notice in imported.notices if "is on a blockage" in notice]
         assert len(reported) == expected_notices
         assert list(check_constraints(imported.design)) == reported

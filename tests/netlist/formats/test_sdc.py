@@ -299,6 +299,17 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("lindex", ":1: lindex '': arguments are missing"),
         ("get_ports -regexp {a(}", ":1: get_ports: 'a\\(' is not a valid regular expression"),
         ("create_clock -period 5 -waveform {3 1} clk", ":1: clock 'clk': -waveform must be two rising times"),
+        ("set_units -time 1us\ncreate_clock -period 1e306 clk", ":2: clock 'clk': a period of inf must be"),
+        ("foreach {} {1 2} {}", ":1: foreach ' 1 2 '"),
+        ("switch a {a -}", ":1: switch"),
+        ("set_units -time 0ns", ":1: set_units: -time '0ns'"),
+        ("set_units -time 1.2.3ns", ":1: set_units: -time '1.2.3ns'"),
+        (CLOCK + "set_false_path -setup", ":2: set_false_path: expected -from, -through or -to"),
+        (CLOCK + "set_timing_derate 0", ":2: set_timing_derate: 0 must be above 0"),
+        (CLOCK + "set_load -1 out", ":2: set_load: -1 must be at least 0"),
+        ("source /dev/zero", ":1: .*/dev/zero"),
+        ("set x a\nwhile {1} {append x $x}", ":2: append"),
+        ("break", ": break outside of a loop"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -306,10 +317,17 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, message: str) -> N
         read(tmp_path, text)
 
 
-def test_a_loop_without_end_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("text", "line"), [("while {1} {\n set a 1 }", 2), ("while {1} {}", 1)])
+def test_a_loop_without_end_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int) -> None:
     monkeypatch.setattr(tcl, "_MOST_STATEMENTS", 100)
-    with pytest.raises(DesignError, match=r"chip\.sdc:2: a loop does not end within 100 statements"):
-        read(tmp_path, "while {1} {\n set a 1 }")
+    with pytest.raises(DesignError, match=rf"chip\.sdc:{line}: a loop does not end within 100 statements"):
+        read(tmp_path, text)
+
+
+def test_objects_of_an_unsupported_option_match_nothing(tmp_path: Path) -> None:
+    found = read(tmp_path, CLOCK + "set_false_path -to [get_cells -of_objects [get_nets x]]")
+    assert any("unsupported options, which match nothing: -of_objects of get_cells" in one for one in found.notices)
+    assert not found.exceptions
 
 
 @given(st.text(alphabet='set[]{}$"\\;# \n-from get_ports clk1.?&|:()<*', max_size=80))
