@@ -136,7 +136,7 @@ class OpenSta:
             file.writelines(_sdf(names, timing, facts["driver"], delays["wire"]))
         with (folder / "loads.tcl").open("w") as file:
             file.writelines(_wire_loads(names, timing, facts["net_driver"], load))
-        # Files that the SDC file reads are found from the working directory, as at the import.
+        # The SDC file may source others by paths relative to the current directory, which should be that of the import.
         here = folder.resolve()
         read[-1] = f"cd {{{os.getcwd()}}}; read_sdc {{{here / read[-1].split()[-1]}}}; cd {{{here}}}"
         (folder / "run.tcl").write_text("\n".join(("if {[catch {", *read, *_COMMANDS, "")))

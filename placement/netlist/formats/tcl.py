@@ -174,10 +174,9 @@ class Tcl:
             return ""
         except DesignError:
             raise
-        except _MISTAKES:
-            raise self.error(
-                line, f"{name[:40]} {_shown(arguments)!r}: arguments are missing or not supported"
-            ) from None
+        except _MISTAKES as mistake:
+            message = f"{name[:40]} {_shown(arguments)!r}: arguments are missing or not supported"
+            raise self.error(line, message) from mistake
         finally:
             self._depth -= 1
 
