@@ -266,6 +266,8 @@ def _glob(pattern: str, value: Value) -> bool:
 def _search(given: Sequence[Value]) -> Value:
     """`lsearch` with -exact, -glob (the default), -regexp, -not, -inline and -all."""
     *options, elements, pattern = given
+    if set(options) - {"-exact", "-glob", "-regexp", "-not", "-inline", "-all"}:
+        raise ValueError
     text, found = as_text(pattern), []
     for place, one in enumerate(items(elements)):
         if "-exact" in options:

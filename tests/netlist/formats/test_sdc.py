@@ -302,6 +302,7 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("set_units -time 1us\ncreate_clock -period 1e306 clk", ":2: clock 'clk': a period of inf must be"),
         ("foreach {} {1 2} {}", ":1: foreach ' 1 2 '"),
         ("switch a {a -}", ":1: switch"),
+        ("lsearch -start 1 {a b} b", ":1: lsearch"),
         ("set_units -time 0ns", ":1: set_units: -time '0ns'"),
         ("set_units -time 1.2.3ns", ":1: set_units: -time '1.2.3ns'"),
         (CLOCK + "set_false_path -setup", ":2: set_false_path: expected -from, -through or -to"),
