@@ -75,7 +75,7 @@ def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dia
 def _flushed(writer: shard_items.ItemWriter) -> bool:
     try:
         return writer.flush(0.5)
-    except RuntimeError:  # Reverb raises immediately if the connection is refused
+    except RuntimeError:  # raised by Reverb's client if nothing listens at the address
         return False
 
 
