@@ -57,9 +57,9 @@ COMPARED = {  # label → placement
     "AlphaChip (fine-tuned)": "ariane133_ng45_68/placed/CT_AC.def.gz",
 }
 KEPT = {  # picture → where it is from; its data is not in the repository
-    "benchmark_public_profiles.png": "macro-placement benchmark page",
-    "benchmark_synthetic_profiles.png": "macro-placement benchmark page",
-    "benchmark_synthetic_time_to_quality.png": "macro-placement benchmark page",
+    "benchmark_public_profiles.png": "python benchmarks/submissions.py page",
+    "benchmark_synthetic_profiles.png": "python benchmarks/submissions.py page",
+    "benchmark_synthetic_time_to_quality.png": "python benchmarks/submissions.py page",
     "accelerator_curves.png": "a training of hours on an accelerator: docs/experiments/accelerator.md",
     "ariane_curves.png": "three trainings with preset=ariane: docs/experiments/training.md",
     "chip_cost.svg": "drawn by hand",

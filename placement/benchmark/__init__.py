@@ -1,3 +1,1 @@
-"""Comparison of placers on frozen suites of designs: `macro-placement benchmark`, and the page made from its
-results.
-"""
+"""Comparison of placers on frozen suites of designs: `macro-placement benchmark`."""

@@ -1,9 +1,8 @@
-"""Settings of `benchmark`, `benchmark rescore` and `benchmark page`."""
+"""Settings of `benchmark`."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Literal
 
 from placement.config import ConfigError, Count, Seconds, Seed, Settings, Text
@@ -65,25 +64,3 @@ class BenchmarkConfig(Settings):
         if self.placers is not None:
             return self.placers
         return () if self.placements else DEFAULT_PLACERS
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RescoreConfig(Settings):
-    """Settings of `benchmark rescore`.
-
-    Attributes:
-        results: folder of the results and their placements
-    """
-
-    results: str = str(Path("benchmarks") / "results")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PageConfig(RescoreConfig):
-    """Settings of `benchmark page`.
-
-    Attributes:
-        out: the Markdown page
-    """
-
-    out: str = str(Path("docs") / "benchmark.md")

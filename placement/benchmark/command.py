@@ -1,30 +1,25 @@
-"""`macro-placement benchmark` and `benchmark rescore`: running a suite, and checking results again."""
+"""`macro-placement benchmark`: runs placers on a suite or one design."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import hashlib
-import math
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from placement.benchmark.benchmark_config import BenchmarkConfig, RescoreConfig
+from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.benchmark.benchmark_plots import draw_one
 from placement.benchmark.leaderboard import headline, read_results, score_table, summary_table, without_baseline
 from placement.benchmark.leaderboard_page import write_board
 from placement.benchmark.placers_to_run import placers_of
 from placement.benchmark.running import Job, Result, is_complete, run
 from placement.benchmark.runs_on_ray import Runner, ray_runner
-from placement.benchmark.scoring import Judge, broken_rules, costs_of
+from placement.benchmark.scoring import Judge
 from placement.benchmark.suites import SuiteDesign, content_checksum, design_path, read_suite, suite_of
-from placement.evaluation.placements import read_file
-from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.files import check_output_folder
@@ -33,7 +28,6 @@ from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
 DESIGNS = "designs"  # folder of generated and imported designs, inside that of the results
-TOLERANCE = 1e-6  # relative difference up to which scores count as equal
 DEADLINE_SECONDS = 30 * 24 * 3600.0  # wall-clock seconds after which all runs together count as hung
 STOPPED = "stopped early; the same command resumes"
 
@@ -145,67 +139,3 @@ def _run_all(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return found
-
-
-def rescore(config: RescoreConfig, console: Console) -> None:
-    """Checks results against their placements: the design, the legality, the costs; for a pull request.
-
-    Results of public designs that are not available are skipped. Raises DesignError if a result does not match.
-    """
-    folder = Path(config.results)
-    results = read_results(folder)
-    if not results:
-        raise DesignError(f"results={folder}: contains no results of macro-placement benchmark")
-    designs: dict[str, tuple[Path, Design]] = {}
-    wrong, checked, without, absent = [], 0, 0, dict[str, str]()
-    with tempfile.TemporaryDirectory() as made:  # the designs are made here, not taken from the submitter
-        for result in results:
-            file = result["file"].parent / result["placement"] if result.get("placement") else None
-            if result["status"] != "ok":
-                continue
-            if file is None or not file.is_file():
-                without += 1
-                continue
-            if reason := _missing(result, designs, Path(made)):
-                absent[str(result["design"])] = reason
-                continue
-            checked += 1
-            if reason := _difference(result, file, *designs[result["design"]]):
-                wrong.append(f"{result['file']}: {reason}")
-    for reason in absent.values():
-        console.print(f"skipped: {reason}", soft_wrap=True, markup=False, highlight=False)
-    console.print(f"{checked} placements checked, {without} results without a placement, {len(wrong)} wrong")
-    if wrong:
-        raise DesignError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""))
-
-
-def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Path) -> str | None:
-    """Returns why a public design is missing or differs from the result's; None if it is added to `designs`."""
-    (one,) = read_suite(result["suite"]).chosen("", [result["design"]])
-    if one.name not in designs:
-        try:
-            path = design_path(one, folder)
-        except DesignError as error:
-            if one.kind != "public":
-                raise
-            return str(error)
-        designs[one.name] = path, ready(load(path))
-    if one.checksum is None and result["checksum"] not in (None, content_checksum(designs[one.name][1])):
-        return f"{one.name}: was scored on a different version of the design"
-    return None
-
-
-def _difference(result: Result, file: Path, path: Path, design: Design) -> str | None:
-    """Returns how a result differs from the scores of its placement on the design; None if it does not."""
-    suite = read_suite(result["suite"])
-    if suite.version != result["suite_version"]:
-        return f"uses version {result['suite_version']} of {suite.name}; this program has version {suite.version}"
-    if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
-        return f"{file.name} differs from the file that was scored"
-    placement, _ = read_file(str(file), str(path), design)
-    if broken := broken_rules(design, placement):
-        return f"{file.name} is not legal: {broken}"
-    for name, value in costs_of(design, placement).items():
-        if not math.isclose(value, result["scores"].get(name, math.nan), rel_tol=TOLERANCE):
-            return f"{name} is {value!r}, instead of {result['scores'].get(name)!r}"
-    return None

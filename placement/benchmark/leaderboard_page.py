@@ -1,4 +1,4 @@
-"""The leaderboard as a Markdown page, with its data in a file beside it."""
+"""Results as Markdown, with the leaderboard in a file beside the page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from placement.benchmark.aggregates import METRICS
-from placement.benchmark.benchmark_config import PageConfig
 from placement.benchmark.benchmark_plots import draw_board
 from placement.benchmark.leaderboard import (
     COLUMNS,
@@ -23,14 +21,13 @@ from placement.benchmark.leaderboard import (
     board,
     headline,
     median_text,
-    read_results,
     row_cells,
     score_rows,
     without_baseline,
 )
 from placement.benchmark.suites import SUPPLIED, read_suite
 from placement.netlist.errors import DesignError
-from placement.netlist.files import check_output_file, write_whole
+from placement.netlist.files import write_whole
 
 PAGE_NAME, BOARD_NAME = "benchmark.md", "leaderboard.json"
 PROFILE_NAME, TIME_NAME = "profiles.png", "time_to_quality.png"
@@ -39,7 +36,7 @@ PICTURES = {
     TIME_NAME: "Normalised chip cost of each placer by CPU time",
 }
 SEARCH = "search@60"  # baseline of the chip cost in suites that rank placers by placed cells
-IMAGES = "images"  # folder of the page's pictures, beside the page
+IMAGES = "images"  # folder of the pictures, beside the page of all results
 PAGE_SCORES = (  # scores that have a table of all designs on the page
     "chip_cost",
     "routed_wirelength",
@@ -48,18 +45,6 @@ PAGE_SCORES = (  # scores that have a table of all designs on the page
     "coloquinte_overflow",
     "wns",
     "tns",
-)
-Notes = Mapping[str, str]
-HEAD = (
-    "# Benchmark\n\n"
-    "<!-- Written by `macro-placement benchmark page` from benchmarks/results/; run it after changing those. -->\n\n"
-    "This page compares placers on frozen [suites](how-to/benchmark-suites.md) of designs. Every run is a separate "
-    "process, whose CPU time includes loading and compilation. A run is valid if its placement is legal and in time. "
-    "[Put your placer on the board](how-to/benchmark-suites.md#put-your-placer-on-the-board) with a pull request.\n\n"
-    "A score is the cost divided by the baseline's cost; lower is better. The tables show the interquartile mean over "
-    "all runs, with a 95% interval by stratified bootstrap. A failed run scores infinity. The last column is the "
-    "probability that a run scores lower than a run of the first placer on the same design. Placers without runs on "
-    "all designs are listed last.\n"
 )
 
 
@@ -70,35 +55,25 @@ def write_board(folder: Path, results: Results, *, plots: bool) -> None:
     if rows:
         described = {"metric": metric, "rows": [row._asdict() for row in rows]}
         write_whole(folder / BOARD_NAME, json.dumps(described, indent=1).replace("Infinity", "null") + "\n")
-    write_whole(folder / PAGE_NAME, "\n".join(_section(results)))
+    write_whole(folder / PAGE_NAME, "\n".join(sections(results)))
     if plots and rows:
         draw_board(folder / PROFILE_NAME, folder / TIME_NAME, results)
 
 
-def page(results: Results, notes: Notes) -> str:
-    """Returns the page of these results; `notes` are those of `read_notes`."""
-    return "\n".join([HEAD, *_section(results, notes)])
-
-
-def read_notes(folder: Path) -> Notes:
-    """Reads the files `<suite>-<version>.md` in the folder of the results: remarks on the suites."""
-    return {path.stem: path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*.md"))}
-
-
-def _groups(results: Results) -> Iterator[tuple[str, int, str, list[Mapping[str, Any]]]]:
+def groups(results: Results) -> Iterator[tuple[str, int, str, list[Mapping[str, Any]]]]:
     """Yields suite, version, split, and their results."""
     key = lambda one: (str(one["suite"]), int(one["suite_version"]), str(one["split"]))  # noqa: E731
     for (suite, version, split), own in itertools.groupby(sorted(results, key=key), key):
         yield suite, version, split, list(own)
 
 
-def _section(results: Results, notes: Notes | None = None) -> list[str]:
+def sections(results: Results, notes: Mapping[str, str] | None = None) -> list[str]:
     """Returns a section per suite and split: description, findings, tables of metrics and designs, failures, machines.
 
     Without `notes`, links to pictures are omitted as well.
     """
     lines: list[str] = []
-    for suite, version, split, group in _groups(results):
+    for suite, version, split, group in groups(results):
         title = f"{suite}, version {version}, {split}" if version else suite
         lines += [f"## {title}", "", *_about(suite, split, group), ""]
         if findings := _findings(group):
@@ -106,7 +81,7 @@ def _section(results: Results, notes: Notes | None = None) -> list[str]:
         if notes is not None:
             if note := notes.get(f"{suite}-{version}"):
                 lines += [note, ""]
-            for name in _pictures(group):
+            for name in pictures(group):
                 lines += [f"![{PICTURES[name]}]({IMAGES}/benchmark_{suite}_{name})", ""]
         of_clusters = headline(group) == METRICS[0]
         costed = group if of_clusters else _without_supplied(group)
@@ -145,7 +120,7 @@ def _without_supplied(results: Results) -> list[Mapping[str, Any]]:
     return [{**one, "baseline": SEARCH} for one in results if one.get("kind") != SUPPLIED]
 
 
-def _pictures(results: Results) -> list[str]:
+def pictures(results: Results) -> list[str]:
     """Returns the pictures to show; costs of clusters are omitted if placers are ranked by placed cells."""
     return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
 
@@ -248,19 +223,3 @@ def _provenance(results: Results) -> list[str]:
         f"- Seeds: {', '.join(map(str, seeds))}",
         f"- Total time without scoring: {spent:.2f} CPU-hours, {clock:.2f} hours wall-clock",
     ]
-
-
-def write_page(config: PageConfig, console: Console) -> None:
-    """Writes the page of all results below a folder. Raises DesignError if there are none or one is damaged."""
-    folder, images = Path(config.results), Path(config.out).parent / IMAGES
-    results = read_results(folder)
-    if not results:
-        raise DesignError(f"results={config.results}: contains no results of macro-placement benchmark")
-    check_output_file("out", config.out)
-    images.mkdir(parents=True, exist_ok=True)
-    for suite, version, _, group in _groups(results):
-        if version:
-            names = {name: images / f"benchmark_{suite}_{name}" for name in _pictures(group)}
-            draw_board(names[PROFILE_NAME], names.get(TIME_NAME), group)
-    write_whole(config.out, page(results, read_notes(folder)))
-    console.print(f"{len(results)} results: {config.out}", soft_wrap=True)

@@ -53,8 +53,6 @@ _COMMANDS = (
     Command("legalise", "evaluation.searching:evaluate_legalised", "Legalise with little displacement.", _PLACED),
     Command("dataset", "evaluation.datasets:write_dataset", "Write episodes from a policy or searches.", ("design",)),
     Command("benchmark", "benchmark.command:benchmark", "Compare placers on one or many designs.", ("suite",)),
-    Command("benchmark rescore", "benchmark.command:rescore", "Verify the results of a benchmark.", ("results",)),
-    Command("benchmark page", "benchmark.leaderboard_page:write_page", "Write the leaderboard page.", ("results",)),
     Command("import", "cli.import_command:import_chip", "Create a design from LEF and DEF, Bookshelf, or protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("fetch", "cli.netlists:fetch_design", "Download a public design.", ("name",)),

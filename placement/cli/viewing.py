@@ -1,4 +1,4 @@
-"""`macro-placement view`: a window on placements; or, with `out`, steps replayed without one.
+"""`macro-placement view`: a window on placements.
 
 The window's buttons run commands, and show them. Their modules are imported at the first use, so that the window opens
 at once.
@@ -17,7 +17,7 @@ from typing import Annotated
 
 from rich.console import Console
 
-from placement.config import ConfigError, CostConfig, DesignSettings, OutputSettings, Rule, require
+from placement.config import ConfigError, CostConfig, DesignSettings, Rule, require
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.placements import SOFT_PLACER, load_placement, read_file
 from placement.evaluation.settings import TRAINED, TRAINED_COST, PlacementSettings, SampleConfig, TrainedCost
@@ -25,14 +25,12 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import check_output_file
 from placement.netlist.flat_design import FLAT_NAME, read_flat
-from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
 from placement.netlist.timing_netlist import TIMING_NAME
 from placement.report.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
-from placement.report.view.session import Recovery, Session, read_steps
+from placement.report.view.session import Recovery, Session
 from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Timer, Window
 
 Port = Annotated[int, Rule("0 (any free port) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
@@ -43,7 +41,7 @@ INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ViewConfig(DesignSettings, OutputSettings):
+class ViewConfig(DesignSettings):
     """Settings of `view`.
 
     Attributes:
@@ -52,8 +50,6 @@ class ViewConfig(DesignSettings, OutputSettings):
         host: address to serve at; anyone who has the printed address can change and save placements
         port: port to serve at; 0: any free port
         browser: open the browser; false: only print the address
-        steps: file of steps to apply to the first placement
-        out: .plc file: write the first placement with the steps applied, and open no window
     """
 
     placement: tuple[str, ...] = ()
@@ -62,41 +58,23 @@ class ViewConfig(DesignSettings, OutputSettings):
     host: str = "127.0.0.1"
     port: Port = 0
     browser: bool = True
-    steps: str | None = None
-    out: str | None = None
 
     def _check_given(self) -> None:
         require(self.design is not None, "design", self.design, "the name or path of a design")
 
 
 def view(config: ViewConfig, console: Console) -> None:
-    """Serves the window until Ctrl-C, or writes the replayed placement.
+    """Serves the window until Ctrl-C.
 
-    Raises ConfigError if the server's packages are not installed, and DesignError if the design, a placement or the
-    steps cannot be read, or the file exists.
+    Raises ConfigError if the server's packages are not installed, and DesignError if the design or a placement cannot
+    be read.
     """
-    out = None if config.out is None else Path(config.out)
-    if out is not None:
-        check_output_file("out", out)
-        if out.exists() and not config.force:
-            raise DesignError(f"out={out}: already exists; give another name or --force")
     design, sessions = open_sessions(config)
-    if config.steps is not None:
-        if not Path(config.steps).is_file():
-            raise DesignError(f"steps={config.steps}: no such file")
-        for step in read_steps(config.steps, design):
-            sessions[0].replay(step)
-    if out is not None:
-        first = sessions[0]
-        write_placement(out, design, first.placement)
-        console.print(f"{len(first.steps)} steps, cost {first.costs.total:.6f}: {out}", soft_wrap=True)
-        return
     assert config.design is not None
     recovery = Recovery()
-    for session in sessions if config.steps is None else ():
-        back = recovery.bring_back(session)
-        if back:
-            console.print(f"{session.name}: restored {back} unsaved steps of an earlier window; undo removes them")
+    for session in sessions:
+        if recovery.bring_back(session):
+            console.print(f"{session.name}: restored unsaved changes of an earlier window; undo removes them")
     runs = [path for path in config.placement if is_run(path)]
     actions = view_actions(config.design, shown_cost(config), config.checkpoint or next(iter(runs), ""))
     watch = RunWatch(runs[0], design) if runs else None

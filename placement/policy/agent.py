@@ -25,10 +25,8 @@ from placement.policy.edge_gnn import EdgeGNN
 from placement.policy.features import FLOAT32, full_precision, next_energy, product_dtype, spring_energy
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 
-Params = dict[str, Any]
-"""The network's parameters: nested dictionaries of arrays with strings as keys."""
-Embeddings: TypeAlias = Any
-"""The network's representation of the designs for one set of parameters: a pytree of arrays."""
+Params = dict[str, Any]  # the network's parameters: nested dictionaries of arrays with strings as keys
+Embeddings: TypeAlias = Any  # the network's representation of the designs for one set of parameters: a pytree of arrays
 
 
 class PolicyNetwork(Protocol):
@@ -82,17 +80,12 @@ class Decision(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Environments that need actions, and the key of their random numbers.
+    """Environments that need actions, and the key of their random numbers."""
 
-    Attributes:
-        observation: of B environments.
-        key: a JAX random key or its data (uint32 [2]); consumed.
-        energy: `Decision.energy` of the previous step, of the same environments in the same order; any float32 [B, 2]
-            at the first step. None: recomputed from the positions of the macros, which takes longer.
-    """
-
-    observation: Observation
-    key: Any
+    observation: Observation  # of B environments
+    key: Any  # a JAX random key or its data (uint32 [2]); consumed
+    # `Decision.energy` of the previous step, of the same environments in the same order; any float32 [B, 2] at the
+    # first step. None: recomputed from the positions of the macros, which takes longer.
     energy: Any = None
 
 

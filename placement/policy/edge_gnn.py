@@ -44,15 +44,12 @@ from placement.policy.graph_encoder import GraphEncoder, edge_weights
 from placement.policy.inputs import GraphInputs
 from placement.policy.springs import TARGETS
 
-REGIONS = 6
-"""Q: the canvas is summarised in Q × Q regions, whatever its number of cells."""
-ILLEGAL = -1e9
-"""Logit of an illegal cell: finite, but its probability is exactly 0."""
+REGIONS = 6  # Q: the canvas is summarised in Q × Q regions, whatever its number of cells
+ILLEGAL = -1e9  # logit of an illegal cell: finite, but its probability is exactly 0
 _CONTEXT_HIDDEN = 64
 _RANK_WAVES = 6
 _MACRO_FEATURES = 2 * _RANK_WAVES + 1 + TARGETS + 4
-_FREQUENCIES = 8
-"""M: the location head's cosines per axis."""
+_FREQUENCIES = 8  # M: the location head's cosines per axis
 
 
 class EdgeGNN(nnx.Module):
@@ -124,18 +121,12 @@ def macro_features(inputs: GraphInputs) -> jax.Array:
 
 
 class Context(NamedTuple):
-    """The decoder's input for the current macro, computed once per parameters as only design and step determine it.
+    """The decoder's input for the current macro, computed once per parameters as only design and step determine it."""
 
-    Attributes:
-        scale, shift: float32 [B, W], feature-wise modulation of the first layer.
-        location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position.
-        prior: float32 [B, U], the weight of each prior.
-    """
-
-    scale: jax.Array
+    scale: jax.Array  # scale, shift: float32 [B, W], feature-wise modulation of the first layer
     shift: jax.Array
-    location: jax.Array
-    prior: jax.Array
+    location: jax.Array  # float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position
+    prior: jax.Array  # float32 [B, U], the weight of each prior
 
 
 class GridDecoder(nnx.Module):
@@ -208,17 +199,11 @@ def _each(kernel: nnx.Param[jax.Array], samples: jax.Array) -> jax.Array:
 
 
 class RegionWeights(NamedTuple):
-    """Each cell's weights in the four nearest regions (bilinear), as a product over the axes; 0 off the grid.
+    """Each cell's weights in the four nearest regions (bilinear), as a product over the axes; 0 off the grid."""
 
-    Attributes:
-        up: float32 [B or 1, Q², R · Q], from regions to pairs of a grid row and a column of regions.
-        across: float32 [B or 1, Q, C], from columns of regions to grid columns.
-        total: float32 [B or 1, Q²], the sum of each region's weights.
-    """
-
-    up: jax.Array
-    across: jax.Array
-    total: jax.Array
+    up: jax.Array  # float32 [B or 1, Q², R · Q], from regions to pairs of a grid row and a column of regions
+    across: jax.Array  # float32 [B or 1, Q, C], from columns of regions to grid columns
+    total: jax.Array  # float32 [B or 1, Q²], the sum of each region's weights
 
 
 def region_weights(features: GridFeatures) -> RegionWeights:

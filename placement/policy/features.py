@@ -71,19 +71,13 @@ distance to the nearest canvas edge, and number of open cells around (few if the
 """
 _ELECTROSTATIC = "electrostatic"
 """An additional prior if its bias is not 0: log(1 + distance in cells) to the macro's electrostatic position."""
-_CHANNELS = 21
-"""Number of channels without that of the electrostatic prior."""
-VALID = _CHANNELS - 1
-"""The channel that is 1 on the design's grid."""
-_FOLLOWED = slice(3, 3 + len(PRIORS))
-"""The channels that contain the priors of `PRIORS`."""
-GLOBALS = 14
-"""V, the number of `GridFeatures.globals`."""
+_CHANNELS = 21  # number of channels without that of the electrostatic prior
+VALID = _CHANNELS - 1  # the channel that is 1 on the design's grid
+_FOLLOWED = slice(3, 3 + len(PRIORS))  # the channels that contain the priors of `PRIORS`
+GLOBALS = 14  # V, the number of `GridFeatures.globals`
 _LIMIT = 4.0
-_NO_CELL = 1e30
-"""More than the wire mask of any cell."""
-_TOGETHER = 16
-"""Number of samples whose [T, T] weights are gathered at once if designs are mixed."""
+_NO_CELL = 1e30  # more than the wire mask of any cell
+_TOGETHER = 16  # number of samples whose [T, T] weights are gathered at once if designs are mixed
 
 
 def priors(config: PolicyConfig) -> tuple[str, ...]:
@@ -97,27 +91,16 @@ def channels(config: PolicyConfig) -> int:
 
 
 class Situation(NamedTuple):
-    """The constants of each sample's design and current macro, and quantities derived from the placed macros.
+    """The constants of each sample's design and current macro, and quantities derived from the placed macros."""
 
-    Attributes:
-        grid: int32 [B, 2], rows and columns of the design; [1, 2] if there is only one design.
-        aspect: float32 [B, 2] or [1, 2], canvas width and height over their mean.
-        target: float32 [B, K, 2], the current macro's spring targets, in canvas fractions.
-        stiffness: float32 [B, K], strength of its attraction to each target.
-        energy: float32 [B, 2], x and y, see `spring_energy`.
-        size: float32 [B, 2], the current macro's width and height in canvas fractions.
-        electrostatic: float32 [B, 2], its electrostatic position in canvas fractions; NaN if there is none.
-        progress: float32 [B], fraction of the macros that are placed.
-    """
-
-    grid: jax.Array
-    aspect: jax.Array
-    target: jax.Array
-    stiffness: jax.Array
-    energy: jax.Array
-    size: jax.Array
-    electrostatic: jax.Array
-    progress: jax.Array
+    grid: jax.Array  # int32 [B, 2], rows and columns of the design; [1, 2] if there is only one design
+    aspect: jax.Array  # float32 [B, 2] or [1, 2], canvas width and height over their mean
+    target: jax.Array  # float32 [B, K, 2], the current macro's spring targets, in canvas fractions
+    stiffness: jax.Array  # float32 [B, K], strength of its attraction to each target
+    energy: jax.Array  # float32 [B, 2], x and y, see `spring_energy`
+    size: jax.Array  # float32 [B, 2], the current macro's width and height in canvas fractions
+    electrostatic: jax.Array  # float32 [B, 2], its electrostatic position in canvas fractions; NaN if there is none
+    progress: jax.Array  # float32 [B], fraction of the macros that are placed
 
 
 def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
@@ -203,22 +186,14 @@ def _energy_terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -
 
 
 class GridFeatures(NamedTuple):
-    """The decoder's inputs. Arrays independent of the sample have the leading axis 1 if there is only one design.
+    """The decoder's inputs. Arrays independent of the sample have the leading axis 1 if there is only one design."""
 
-    Attributes:
-        channels: float32 [B, L, R, C], meaningless outside the design's grid.
-        valid: float32 [B or 1, R, C], 1 on the design's grid.
-        legal: bool [B, R, C].
-        column, row: float32 [B or 1, C] and [B or 1, R], centres of the cells in canvas fractions.
-        globals: float32 [B, V], a summary of the whole state.
-    """
-
-    channels: jax.Array
-    valid: jax.Array
-    legal: jax.Array
-    column: jax.Array
+    channels: jax.Array  # float32 [B, L, R, C], meaningless outside the design's grid
+    valid: jax.Array  # float32 [B or 1, R, C], 1 on the design's grid
+    legal: jax.Array  # bool [B, R, C]
+    column: jax.Array  # column, row: float32 [B or 1, C] and [B or 1, R], centres of the cells in canvas fractions
     row: jax.Array
-    globals: jax.Array
+    globals: jax.Array  # float32 [B, V], a summary of the whole state
 
     @property
     def priors(self) -> jax.Array:
@@ -263,8 +238,7 @@ def _stacked(maps: list[jax.Array], shape: tuple[int, ...]) -> jax.Array:
     return jnp.stack([jnp.broadcast_to(one, shape) for one in maps], axis=1)
 
 
-AT_CELL = len(PRIORS) + 8
-"""Number of values in `cell_features`."""
+AT_CELL = len(PRIORS) + 8  # number of values in `cell_features`
 
 
 def cell_features(

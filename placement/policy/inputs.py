@@ -17,32 +17,21 @@ from placement.netlist.distribution import DesignBounds
 from placement.netlist.errors import DesignError
 from placement.policy.springs import TARGETS, spring_targets
 
-Array: TypeAlias = Any
-"""A NumPy array on the host, a JAX array inside the network."""
+Array: TypeAlias = Any  # a NumPy array on the host, a JAX array inside the network
 
 
 class GraphInputs(NamedTuple):
-    """Constants of the designs, stacked. The arrays of a single design have no leading G axis.
+    """Constants of the designs, stacked. The arrays of a single design have no leading G axis."""
 
-    Attributes:
-        macros: int32 [G], number of macros to place.
-        size: float32 [G, T, 2], the macros' width and height in canvas fractions.
-        target_weights: float32 [G, K, T, T], see `placement.policy.springs.SpringTargets.weights`.
-        target_fixed: float32 [G, K, T, 2], see `SpringTargets.fixed`.
-        stiffness: float32 [G, K, T], see `SpringTargets.stiffness`.
-        grid: int32 [G, 2], rows and columns.
-        aspect: float32 [G, 2], canvas width and height over their mean.
-        electrostatic: float32 [G, T, 2], each macro's position in an electrostatic placement of hard and soft macros,
-            in canvas fractions; NaN if the placement failed or was not requested.
-    """
-
-    macros: Array
-    size: Array
-    target_weights: Array
-    target_fixed: Array
-    stiffness: Array
-    grid: Array
-    aspect: Array
+    macros: Array  # int32 [G], number of macros to place
+    size: Array  # float32 [G, T, 2], the macros' width and height in canvas fractions
+    target_weights: Array  # float32 [G, K, T, T], see `placement.policy.springs.SpringTargets.weights`
+    target_fixed: Array  # float32 [G, K, T, 2], see `SpringTargets.fixed`
+    stiffness: Array  # float32 [G, K, T], see `SpringTargets.stiffness`
+    grid: Array  # int32 [G, 2], rows and columns
+    aspect: Array  # float32 [G, 2], canvas width and height over their mean
+    # float32 [G, T, 2], each macro's position in an electrostatic placement of hard and soft macros, in canvas
+    # fractions; NaN if the placement failed or was not requested
     electrostatic: Array
 
 

@@ -26,16 +26,13 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
 
-TARGETS = 2
-"""K, the number of targets."""
+TARGETS = 2  # K, the number of targets
 _LARGEST_CLIQUE = 24
 """Maximum number of nodes of a net that becomes a clique; larger nets become a star around their driver."""
 _LARGEST_DENSE = 2000
 """Maximum number of soft macros for a dense factorisation; more are solved for by conjugate gradients."""
-_COLUMNS = 64
-"""Maximum of Q."""
-_RESIDUAL = 1e-9
-"""Residual, relative to the right-hand side, at which conjugate gradients stop."""
+_COLUMNS = 64  # maximum of Q
+_RESIDUAL = 1e-9  # residual, relative to the right-hand side, at which conjugate gradients stop
 _MOST_ROUNDS = 500
 """Maximum number of conjugate-gradient iterations. The anchor bounds the need: 1,000 × 20,000 macros take about 40."""
 _ANCHOR = 1e-3
@@ -43,20 +40,14 @@ _ANCHOR = 1e-3
 
 
 class SpringTargets(NamedTuple):
-    """Positions to which the springs attract each macro, and the strength of the attraction.
+    """Positions to which the springs attract each macro, and the strength of the attraction."""
 
-    Attributes:
-        weights: float64 [K, T, T], strictly lower triangular; the target of macro t is
-            `weights[k, t] @ x + fixed[k, t, 0]` (x [T] with 0 for unplaced macros), and likewise for y with
-            `[k, t, 1]`. k = 0 takes the springs to placed and fixed nodes (soft macros eliminated); k = 1 eliminates
-            the unplaced macros, too.
-        fixed: float64 [K, T, 2], the fixed nodes' contribution to the target.
-        stiffness: float64 [K, T], strength of macro t's attraction to its target, over the mean of all macros.
-    """
-
+    # float64 [K, T, T], strictly lower triangular; the target of macro t is `weights[k, t] @ x + fixed[k, t, 0]` (x [T]
+    # with 0 for unplaced macros), and likewise for y with `[k, t, 1]`. k = 0 takes the springs to placed and fixed
+    # nodes (soft macros eliminated); k = 1 eliminates the unplaced macros, too.
     weights: np.ndarray
-    fixed: np.ndarray
-    stiffness: np.ndarray
+    fixed: np.ndarray  # float64 [K, T, 2], the fixed nodes' contribution to the target
+    stiffness: np.ndarray  # float64 [K, T], strength of macro t's attraction to its target, over the mean of all macros
 
 
 def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

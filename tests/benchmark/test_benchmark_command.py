@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from benchmarks.submissions import check, write_page
 from placement.benchmark import command, running
 from placement.benchmark.benchmark_config import BenchmarkConfig
 from placement.benchmark.leaderboard import read_results
 from placement.benchmark.running import run_process
 from placement.cli.main import main
 from placement.engine.costs import cost
+from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
 from tests.support.array_chip import MEMORIES, array_def
 from tests.support.small_lef_def import LEF
@@ -235,36 +237,37 @@ def test_programs_of_others_read_the_users_def_and_write_one(
 def test_rescoring_finds_what_was_changed(smoke: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "submitted"
     shutil.copytree(smoke, folder)
-    assert main(["benchmark", "rescore", str(folder)]) == 0
+    check(folder)
     assert "7 placements checked, 0 results without a placement, 0 wrong" in capsys.readouterr().out
     file = folder / "copy@2/toy6/seed0.json"
     good = json.loads(file.read_text())
     file.write_text(json.dumps({**good, "scores": {**good["scores"], "chip_cost": 0.01}}))
-    assert main(["benchmark", "rescore", str(folder)]) == 2
-    assert "chip_cost is 0." in capsys.readouterr().err
+    with pytest.raises(DesignError, match=r"chip_cost is 0\."):
+        check(folder)
     file.write_text(json.dumps(good))
     placed = folder / "copy@2/toy6" / good["placement"]
     placed.write_bytes(gzip.compress((TOY / "optimum.plc").read_bytes()))
-    assert main(["benchmark", "rescore", str(folder)]) == 2
-    assert "seed0.plc.gz differs from the file that was scored" in capsys.readouterr().err
+    with pytest.raises(DesignError, match=r"seed0\.plc\.gz differs from the file that was scored"):
+        check(folder)
     placed.unlink()
-    assert main(["benchmark", "rescore", str(folder)]) == 0
+    check(folder)
     assert "1 results without a placement" in capsys.readouterr().out
 
 
 def test_the_page_is_written_from_results_of_many_folders(smoke: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    assert main(["benchmark", "page", str(smoke), f"out={page}"]) == 0
+    write_page(smoke, page)
     text = page.read_text()
     assert text.startswith("# Benchmark\n") and "## smoke, version 1, test" in text
-    assert main(["benchmark", "page", str(tmp_path / "empty"), f"out={page}"]) == 2
+    with pytest.raises(DesignError, match="contains no results"):
+        write_page(tmp_path / "empty", page)
     assert page.read_text() == text
 
 
-def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     (tmp_path / "seed0.json").write_text("{}")
-    assert main(["benchmark", "page", str(tmp_path)]) == 2
-    assert "seed0.json: not a benchmark result: it has no schema, suite" in capsys.readouterr().err
+    with pytest.raises(DesignError, match=r"seed0\.json: not a benchmark result: it has no schema, suite"):
+        write_page(tmp_path, tmp_path / "page.md")
 
 
 def test_nothing_runs_once_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,14 +296,14 @@ def test_results_of_missing_public_designs_are_skipped(
     monkeypatch.setenv("PLACEMENT_PATH", str(tmp_path / "path"))
     words = ["designs=nvdla", "placers=[]", "seeds=1", f"out={tmp_path / 'out'}", "plots=false"]
     assert main(["benchmark", "public", *words, "--commands", COPY]) == 0
-    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    check(tmp_path / "out")
     assert "1 placements checked, 0 results without a placement, 0 wrong" in capsys.readouterr().out
     shutil.copy(own / "optimum.plc", own / "initial.plc")
-    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    check(tmp_path / "out")
     output = capsys.readouterr().out
     assert (
         "skipped: nvdla: was scored on a different version of the design" in output and "0 placements checked" in output
     )
     shutil.rmtree(own)
-    assert main(["benchmark", "rescore", str(tmp_path / "out")]) == 0
+    check(tmp_path / "out")
     assert "skipped: nvdla: is missing; import it" in capsys.readouterr().out

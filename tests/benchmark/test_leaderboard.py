@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.submissions import check, page, read_notes
 from placement.benchmark.benchmark_plots import quality_over_time
 from placement.benchmark.leaderboard import board, normalised, read_results, without_baseline
-from placement.benchmark.leaderboard_page import page, read_notes
-from placement.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = "chip_cost"
@@ -128,10 +127,10 @@ def test_results_of_other_versions_are_not_compared() -> None:
 def test_the_committed_page_is_that_of_the_committed_results() -> None:
     folder = ROOT / "benchmarks/results"
     written = (ROOT / "docs/benchmark.md").read_text(encoding="utf-8")
-    assert written == page(read_results(folder), read_notes(folder)), "run `macro-placement benchmark page`"
+    assert written == page(read_results(folder), read_notes(folder)), "run `python benchmarks/submissions.py page`"
 
 
 @pytest.mark.slow
 def test_the_committed_results_are_what_their_placements_give() -> None:
     """Includes results of pull requests."""
-    assert main(["benchmark", "rescore", str(ROOT / "benchmarks/results")]) == 0
+    check(ROOT / "benchmarks/results")

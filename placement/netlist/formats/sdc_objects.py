@@ -9,8 +9,7 @@ from placement.netlist.formats.tcl import items
 from placement.netlist.formats.tcl_expressions import Value, as_text
 from placement.netlist.timing_constraints import Clock, Object
 
-REGISTERS = Object("registers", "all_registers")
-"""All registers, latches and macros with a clock."""
+REGISTERS = Object("registers", "all_registers")  # all registers, latches and macros with a clock
 _DIRECTIONS = {1: "input", 2: "output", 3: "bidirect"}
 _TERM = re.compile(r"\s*(!?)\s*@?(\w+)\s*(?:(==|!=|=~|!~)\s*(\"[^\"]*\"|'[^']*'|\{[^}]*\}|[^\s\"']+))?\s*")
 _NAMES = ("name", "full_name", "object_name")

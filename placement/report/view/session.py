@@ -1,4 +1,4 @@
-"""A placement that is changed by hand: its exact cost, its faults, and its steps, undone, saved and recovered.
+"""A placement that is changed by hand: its exact cost, its faults, its steps and their undoing, its recovery.
 
 Axis legend: N nodes of the design, K nodes that a step changes. Lengths are in µm.
 """
@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import constraints_of, constraints_text
-from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
+from placement.netlist.design import LARGEST, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.faults import DragFaults, Faults, find_faults
-from placement.netlist.files import read_text, write_whole
+from placement.netlist.files import read_npz, write_npz
 
-STEPS_VERSION = 1  # format version of the file of steps
+_CHANGEABLE = ("x", "y", "orientation", "fixed")  # the arrays of a placement that a session changes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ class Places:
 
     def on(self, placement: Placement) -> Placement:
         """The placement with these nodes at these positions."""
-        changed = {name: getattr(placement, name).copy() for name in ("x", "y", "orientation", "fixed")}
+        changed = {name: getattr(placement, name).copy() for name in _CHANGEABLE}
         for name, values in changed.items():
             values[self.nodes] = getattr(self, name)
         return dataclasses.replace(placement, **changed)
@@ -194,13 +192,6 @@ class Session:
         assert step is not None
         return step
 
-    def replay(self, step: Step) -> None:
-        """Repeats a step, regardless of the state before it; raises DesignError."""
-        if step.new is not None:
-            self.constrain(step.what, step.new)
-        else:
-            self.change(step.what, step.after.on(self.placement), step.command)
-
     def movable(self, nodes: Sequence[int]) -> np.ndarray:
         """The nodes as int32 [K]; raises DesignError for one that cannot move."""
         for node in nodes:
@@ -279,68 +270,8 @@ def _difference(what: str, before: Placement, after: Placement, command: str | N
     return Step(what, Places.of(before, nodes), Places.of(after, nodes), command) if len(nodes) else None
 
 
-def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> str:
-    """The steps as the text of a JSON file; numbers read back bit-identical."""
-    names = design.netlist.names
-    listed = []
-    for step in steps:
-        entry: dict[str, Any] = {"what": step.what}
-        if step.command:
-            entry["command"] = step.command
-        if step.new:
-            entry["constraints"] = json.loads(constraints_text(design.netlist, step.new))
-        columns = (getattr(step.after, field.name).tolist() for field in dataclasses.fields(Places))
-        rows = zip(*columns, strict=True)
-        entry["places"] = [[names[node], x, y, Orientation(turn).name, fixed] for node, x, y, turn, fixed in rows]
-        listed.append(entry)
-    head = {"version": STEPS_VERSION, "design": design.name, "placement": placement_name}
-    lines = ",\n".join(json.dumps(step, ensure_ascii=False) for step in listed)
-    return json.dumps(head, ensure_ascii=False)[:-1] + f', "steps": [\n{lines}\n]}}\n'
-
-
-def read_steps(path: str | Path, design: Design) -> list[Step]:
-    """The steps in a file, for `Session.replay`; the file does not contain the state before them.
-
-    Raises DesignError if the file cannot be read, is not a file of steps, names a node that the design does not have,
-    or has invalid constraints.
-    """
-    try:
-        content = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DesignError.at(path, error.lineno, f"is not a file of steps: {error.msg}") from None
-    known = isinstance(content, dict) and content.get("version") == STEPS_VERSION
-    if not known or not isinstance(content.get("steps"), list):
-        raise DesignError(f"{path}: is not a file of steps of version {STEPS_VERSION}")
-    node_of = {name: node for node, name in enumerate(design.netlist.names)}
-    return [_read_step(path, number, step, node_of, design) for number, step in enumerate(content["steps"], start=1)]
-
-
-def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int], design: Design) -> Step:
-    try:
-        listed = step["places"]
-        unknown = [name for name, *_ in listed if name not in node_of]
-        if unknown:
-            raise DesignError(f"{path}: step {number} moves {unknown[0]!r}, which is not a node of the design")
-        names, x, y, orientations, fixed = zip(*listed, strict=True) if listed else ((),) * 5
-        places = Places(
-            np.array([node_of[name] for name in names], dtype=np.int32),
-            np.array(x, dtype=np.float64),
-            np.array(y, dtype=np.float64),
-            np.array([Orientation[name] for name in orientations], dtype=np.int8),
-            np.array([flag is True for flag in fixed], dtype=np.bool_),
-        )
-        constraints = None
-        if "constraints" in step:
-            constraints = constraints_of(f"{path}: step {number}", json.dumps(step["constraints"]), design.netlist)
-        return Step(str(step["what"]), places, places, step.get("command"), new=constraints)
-    except DesignError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DesignError(f"{path}: step {number} is invalid: {error!r}") from None
-
-
 class Recovery:
-    """Unsaved steps on disk, which survive the end of the server.
+    """Unsaved changes on disk, which survive the end of the server.
 
     They are filed under the initial placement; only the same placement of the same design can recover them.
     """
@@ -351,24 +282,37 @@ class Recovery:
         self.folder = state / "macro-placement" / "view" if folder is None else folder
 
     def keep(self, session: Session) -> None:
-        """Writes a session's steps, or removes their file if nothing is unsaved; raises OSError."""
+        """Writes a session's placement and drawn constraints, or removes their file if nothing is unsaved.
+
+        Raises OSError.
+        """
         file = self._file(session)
         if session.is_saved or not session.steps:
             file.unlink(missing_ok=True)
             return
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(file, steps_text(session.design, session.name, session.steps))
+        drawn = constraints_text(session.design.netlist, session.design.constraints) if session.has_drawn else ""
+        arrays = {name: getattr(session.placement, name) for name in _CHANGEABLE}
+        write_npz(file, {**arrays, "constraints": np.array(drawn)})
 
-    def bring_back(self, session: Session) -> int:
-        """Replays the kept steps in a session that has just been opened; returns their number; raises DesignError."""
+    def bring_back(self, session: Session) -> bool:
+        """Makes the kept changes in a session that has just been opened; returns whether there were any.
+
+        Raises DesignError if their file cannot be read.
+        """
         file = self._file(session)
-        steps = read_steps(file, session.design) if file.is_file() else []
-        for step in steps:
-            session.replay(step)
-        return len(steps)
+        if not file.is_file():
+            return False
+        arrays = read_npz(file, "state")
+        if drawn := str(arrays["constraints"]):
+            session.constrain("restore constraints", constraints_of(file, drawn, session.design.netlist))
+        session.change(
+            "restore", dataclasses.replace(session.placement, **{name: arrays[name] for name in _CHANGEABLE})
+        )
+        return True
 
     def _file(self, session: Session) -> Path:
         digest = hashlib.sha256(f"{session.design.name}\n{session.name}\n".encode())
         for array in (session.start.x, session.start.y, session.start.orientation, session.start.fixed):
             digest.update(array.tobytes())
-        return self.folder / f"{digest.hexdigest()[:32]}.json"
+        return self.folder / f"{digest.hexdigest()[:32]}.npz"

@@ -29,7 +29,7 @@ from placement.report.view.page import (
     session_values,
     timing_values,
 )
-from placement.report.view.session import Recovery, Session, Step, steps_text
+from placement.report.view.session import Recovery, Session, Step
 
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]  # makes the bytes of a file from a placement and the file's name
@@ -152,7 +152,7 @@ class Timer(Protocol):
 class Services:
     """The services of other packages for a window: actions on a placement, and further formats to save it in, by name.
 
-    The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
+    The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved changes. The flat
     netlist's standard cells, routing tracks and timing are read on demand. Commands read the design's constraints from
     `constraints_path`.
     """
@@ -247,17 +247,17 @@ class Window:
             self.tell("changed", {"session": index, **opened_values(session)})
 
     def changed(self, index: int, step: Step | None, *, back: bool = False) -> None:
-        """Sends a placement's state after a step, or `back` before it, to every page; keeps its unsaved steps."""
+        """Sends a placement's state after a step, or `back` before it, to every page; keeps its unsaved changes."""
         session = self.sessions[index]
         self.tell("changed", {"session": index, **changed_values(session, step, back=back)})
         if self.services.recovery is not None:
             try:
                 self.services.recovery.keep(session)
             except OSError as error:
-                self.tell("trouble", {"text": f"unsaved steps cannot be kept: {error}"})
+                self.tell("trouble", {"text": f"unsaved changes cannot be kept: {error}"})
 
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Writes a placement, its steps or its constraints atomically to a file, over another one only on request.
+        """Writes a placement or its constraints atomically to a file, over another one only on request.
 
         Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced. Raises DesignError if
         the name is not that of a file, or the format is unknown.
@@ -272,7 +272,6 @@ class Window:
             return {"exists": str(path)}
         writers: dict[str, Callable[[], str | bytes]] = {
             "plc": lambda: placement_text(path.name, self.design, session.placement),
-            "steps": lambda: steps_text(self.design, session.name, session.steps),
             "constraints": lambda: constraints_text(self.design.netlist, session.design.constraints),
         }
         if form in writers:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from placement.cli.main import COMMANDS, main
@@ -169,23 +168,3 @@ def test_the_command_lines_are_accepted(name: str) -> None:
     assert composed["design"] == "toy6"
     assert composed["initial" if name == "policy" else "placement"] == "mine.plc"
     assert composed["cost"]["density"] == 0.7
-
-
-def test_steps_are_replayed_by_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    watched = Watched(tmp_path)
-    node = int(watched.design.placing_order[0])
-    watched.session.drag({node: (90.25, 31.5)})
-    watched.session.drop()
-    watched.window.save({"path": "steps.json", "form": "steps"})
-    assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 0
-    moved = read_placement("moved.plc", watched.design.netlist)[1]
-    assert np.array_equal(moved.x, watched.session.placement.x)
-    assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 2
-    assert "exists; give another name" in capsys.readouterr().err
-    assert main(["view", "toy6", "nowhere.plc", "--out", "other.plc"]) == 2
-    assert "nowhere.plc: no such file" in capsys.readouterr().err
-    assert main(["view", "clustered40", "moved.plc", "--out", "other.plc"]) == 2
-    assert "moved.plc" in capsys.readouterr().err

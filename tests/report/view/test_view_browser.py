@@ -212,7 +212,7 @@ def test_two_windows_see_each_other_and_a_dead_server_is_reported(
         assert page.page.is_disabled("button:has-text('Save…')")
 
 
-def test_unsaved_steps_outlive_a_killed_server(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
+def test_unsaved_changes_outlive_a_killed_server(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
     design, server = load(DESIGN), serve(DESIGN)
     one = person(server)
     one.drag(hard(design), 50, 30)

@@ -9,7 +9,9 @@ import pytest
 
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
-from placement.config import CostConfig, EnvConfig, TrainConfig
+from placement.cli.options import settings
+from placement.cli.viewing import ViewConfig, open_sessions
+from placement.config import CostConfig, EnvConfig, TrainConfig, build
 from placement.engine.costs import compute_costs
 from placement.netlist.load import load
 from placement.training.run_folder import write_record
@@ -43,7 +45,7 @@ def test_what_cannot_be_opened_ends_in_one_line(
 
 @pytest.mark.parametrize("kind", ["run", "search", "neither", "asked"])
 def test_the_cost_is_that_of_the_folder_that_is_opened(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = Path("found")
@@ -63,6 +65,6 @@ def test_the_cost_is_that_of_the_folder_that_is_opened(
         write_record(folder, TrainConfig(design=("toy6",), run_dir="found", env=EnvConfig(cost=cost)))
     words = {"neither": [], "asked": ["cost.name=proxy", "cost.congestion=0.75"]}.get(kind, [])
     expected = {"neither": CostConfig(), "asked": CostConfig(name="proxy", congestion=0.75)}.get(kind, cost)
-    assert main(["view", "toy6", "found", *words, "--out", "moved.plc"]) == 0
-    costs = compute_costs(load("toy6"), weights=expected.weights())
-    assert f"cost {costs.total:.6f}" in capsys.readouterr().out
+    values = settings(["toy6", "found", *words], ViewConfig, ("design", "placement"))
+    _, (session,) = open_sessions(build(ViewConfig, values))
+    assert session.costs.total == pytest.approx(compute_costs(load("toy6"), weights=expected.weights()).total)

@@ -149,7 +149,7 @@ def test_what_is_not_understood_is_answered_and_changes_nothing(client: TestClie
             ({"do": "edit", "what": "melt", "nodes": [node]}, "must be turn, swap"),
             ({"do": "edit", "nodes": [node]}, "not understood"),
             ({"do": "save", "path": ""}, "give the name of a file"),
-            ({"do": "save", "path": "x", "form": "gds"}, "must be one of plc, steps"),
+            ({"do": "save", "path": "x", "form": "gds"}, "must be one of plc, constraints"),
         ):
             assert message in one.ask(str(request.pop("do")), **request)["error"]
         one.socket.send_text("{")

@@ -14,7 +14,7 @@ from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.faults import DragFaults, find_faults
 from placement.report.view.edits import TURNS, edit
-from placement.report.view.session import Recovery, Session, read_steps, steps_text
+from placement.report.view.session import Recovery, Session
 from tests.support import legality_oracle, oracle
 from tests.support.constrained_designs import randomly_constrained
 from tests.support.designs import four_macros, random_design, random_placement
@@ -208,52 +208,32 @@ def test_align_and_distribute_by_hand() -> None:
             edit(design, design.initial, chosen, what, how)
 
 
-def test_unsaved_steps_come_back_to_the_same_placement_only(tmp_path: Path) -> None:
+def test_unsaved_changes_come_back_to_the_same_placement_only(tmp_path: Path) -> None:
     session, recovery = session_of(4), Recovery(tmp_path / "state")
     some_changes(session, np.random.default_rng(4))
     recovery.keep(session)
     again = Session(session.design, session.start, name=session.name)
-    assert recovery.bring_back(again) == len(session.steps) > 0
+    assert recovery.bring_back(again)
     assert again.placement == session.placement
     assert not again.is_saved
+    again.undo()
+    assert again.placement == session.start
     node = int(session.steps[0].after.nodes[0])
     start = session.start.moved(np.array([node]), np.array([1.0]), np.array([2.0]))
-    assert recovery.bring_back(Session(session.design, start, name=session.name)) == 0
+    assert not recovery.bring_back(Session(session.design, start, name=session.name))
     session.mark_saved()
     recovery.keep(session)
-    assert recovery.bring_back(Session(session.design, session.start, name=session.name)) == 0
+    assert not recovery.bring_back(Session(session.design, session.start, name=session.name))
 
 
-def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
-    session = session_of(3)
-    some_changes(session, np.random.default_rng(3))
-    file = tmp_path / "steps.json"
-    file.write_text(steps_text(session.design, session.name, session.steps))
-    again = Session(session.design, session.start, name="again")
-    for step in read_steps(file, session.design):
-        again.replay(step)
-    assert again.placement == session.placement
-    assert [step.what for step in again.steps] == [step.what for step in session.steps]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "line|steps.json:1"),
-        ('{"version": 2, "steps": []}', "is not a file of steps of version 1"),
-        (
-            '{"version": 1, "steps": [{"what": "move", "places": [["nobody", 1, 2, "N", false]]}]}',
-            "step 1 moves 'nobody'",
-        ),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, "b", "N", false]]}]}', "step 1 is invalid"),
-        ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is invalid"),
-    ],
-)
-def test_damaged_steps_are_rejected(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "steps.json"
-    file.write_text(text)
-    with pytest.raises(DesignError, match=message):
-        read_steps(file, four_macros())
+def test_damaged_changes_are_reported(tmp_path: Path) -> None:
+    session, recovery = session_of(4), Recovery(tmp_path)
+    some_changes(session, np.random.default_rng(4))
+    recovery.keep(session)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(DesignError, match="not a valid state file"):
+        recovery.bring_back(Session(session.design, session.start, name=session.name))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -12,7 +12,7 @@ import { Pointer } from "./pointer.js";
 import { SvgContext } from "./svg.js";
 import { Viewport, micrometres } from "./viewport.js";
 
-const ENDINGS = { plc: "-moved.plc", steps: "-steps.json", def: ".def", bookshelf: ".pl", csv: ".csv" };
+const ENDINGS = { plc: "-moved.plc", def: ".def", bookshelf: ".pl", csv: ".csv" };
 const NUDGE = 1; // µm
 
 export class App {
@@ -182,7 +182,7 @@ export class App {
         element("option", { value: "" }, "Export…"), ...this.model.exports.map((form) => element("option", {}, form))) : null,
       ...(editable ? [
         button("Undo", "Ctrl-z", this.undo, { disabled: !open || !state.steps.length }), button("Redo", "Ctrl-Shift-z", this.redo, { disabled: !open || !state.undone.length }),
-        button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" }), button("Save steps…", "as a file that can be replayed", () => this.save("steps"), { disabled: !open || !state.steps.length })] : []),
+        button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" })] : []),
       button("PNG", "the view as a picture", () => this.picture()), button("SVG", "the view as a drawing", () => this.drawing()), button("Measure", "m", () => this.measure(), { ariaPressed: String(this.pointers[0].tool === "measure") }),
       button("Fit", "show everything, or the selection (f)", () => this.frame()), button("Dark / light", "d", () => this.toggleTheme()), button("?", "pointer and keys", showKeys));
     this.redraw();
