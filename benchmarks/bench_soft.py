@@ -7,6 +7,10 @@ clustered120. Each placer places the soft macros around the hard macros of the d
 and of `--random` random legal placements of the hard macros (seeds 0, 1, …; each macro on a legal gcell drawn
 uniformly). Times are medians and minima of CPU time on one core, without the placer's set-up. The other figures were
 measured on Ariane, so ratios and bars are printed for that design only.
+
+The last lines show how far a placer's result depends on rounding: the relative change of the default training cost when
+each coordinate of the hard macros changes by a random factor of at most 1 ± 1e-7, about one unit in the last place of
+single precision.
 """
 
 from __future__ import annotations
@@ -18,10 +22,11 @@ import time
 
 import numpy as np
 
+from placement.config import CostConfig
 from placement.engine import _native
-from placement.engine.costs import Costs, proxy_cost
+from placement.engine.costs import Costs, compute_costs, proxy_cost
 from placement.engine.native_design import native_design
-from placement.engine.soft import SOFT_PLACERS
+from placement.engine.soft import SOFT_PLACERS, place_soft_macros
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -34,6 +39,8 @@ CLOSED_SECONDS = 0.740  # one force-directed placement, Circuit Training's binar
 PUBLIC_COST = 0.849  # MacroPlacement's force-directed placer on legalized.plc's hard macros
 FILE_COST = 0.6859  # legalized.plc with its own soft macros
 BARS = {"force_directed": 0.025, "analytic": 0.050}  # seconds
+ROUNDING = 1e-7  # relative change of the hard macros' coordinates
+SAME_COST = 1e-4  # largest relative difference of costs that count as equal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,9 +109,9 @@ def report_cases(design: Design, cases: list[Case], repeats: int) -> None:
                 print(f"{costs.total / FILE_COST:.3f} of the file's {FILE_COST}")
 
 
-def report_random(design: Design, count: int) -> None:
+def report_random(design: Design, placements: list[Placement]) -> None:
+    count = len(placements)
     print(f"{count} random legal placements of the hard macros (mean, standard deviation of the proxy cost)")
-    placements = [random_legal(design, seed) for seed in range(count)]
     means = {}
     for placer in SOFT_PLACERS:
         results = [run(design, placer, placement, 1) for placement in placements]
@@ -116,6 +123,26 @@ def report_random(design: Design, count: int) -> None:
         better = int((means[placer] < means["force_directed"]).sum())
         ratio = means[placer].mean() / means["force_directed"].mean()
         print(f"  {placer}: {ratio:.3f} of force_directed's mean cost, lower on {better} of {count}")
+
+
+def report_rounding(design: Design, placements: list[Placement]) -> None:
+    weights, hard = CostConfig().weights(), design.netlist.hard
+    generator = np.random.default_rng(0)
+    for placer in SOFT_PLACERS:
+        changes = []
+        for placement in placements:
+            factors = 1 + generator.uniform(-ROUNDING, ROUNDING, (2, len(hard)))
+            rounded = placement.moved(hard, placement.x[hard] * factors[0], placement.y[hard] * factors[1])
+            before, after = (
+                compute_costs(design, place_soft_macros(design, start, placer), weights=weights).total
+                for start in (placement, rounded)
+            )
+            changes.append(abs(after / before - 1))
+        found = np.array(changes)
+        print(
+            f"  {placer}: rounding changes {(found > SAME_COST).mean():.0%} of the costs by more than {SAME_COST:g}; "
+            f"median {np.median(found):.2g}, root mean square {np.sqrt((found**2).mean()):.2g}"
+        )
 
 
 def main() -> None:
@@ -140,7 +167,9 @@ def main() -> None:
     print(f"{design.name}: {len(counts.hard)} hard macros, {len(counts.soft)} soft macros, {counts.num_nets} nets")
     report_cases(design, cases, arguments.repeats)
     if arguments.random > 0:
-        report_random(design, arguments.random)
+        placements = [random_legal(design, seed) for seed in range(arguments.random)]
+        report_random(design, placements)
+        report_rounding(design, placements)
 
 
 if __name__ == "__main__":
