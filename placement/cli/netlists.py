@@ -70,14 +70,12 @@ class FlatConfig(GeneratedDesign, Seeded):
         cells: standard cells; null: 20000
         macros: hard macros; null: 40
         ports: ports on the edge; null: 120
-        macro_pins: pins of each macro; null: 60
         varied: draw the settings above, which must be null, and the macros' banks, area and halo from the seed
     """
 
     cells: int | None = None
     macros: int | None = None
     ports: int | None = None
-    macro_pins: int | None = None
     varied: bool = False
 
     def __post_init__(self) -> None:
@@ -88,7 +86,7 @@ class FlatConfig(GeneratedDesign, Seeded):
 
     @property
     def _given(self) -> dict[str, Any]:
-        keys = ("cells", "macros", "ports", "macro_pins")
+        keys = ("cells", "macros", "ports")
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     @property

@@ -13,7 +13,6 @@ import numpy as np
 
 from placement.flat.correspondence import clustered_nodes
 from placement.flat.problem import counted_nets
-from placement.netlist.constraints import Constraints
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.pdn_channel import CELL_SHARE
@@ -48,7 +47,9 @@ def cell_context(flat: FlatDesign, design: Design, placed: Placement) -> Design:
         placed=np.ones_like(fixed),
         fixed=fixed,
     )
-    constraints = _constraints(design.constraints, flat.netlist.num_nodes, hard, there)
+    number = np.full(design.netlist.num_nodes, -1)
+    number[there] = hard
+    constraints = design.constraints.renumbered(number, flat.netlist.num_nodes)
     # No PDN channels: some of the cells are next to macros.
     return Design(
         design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, pdn_channel=0.0
@@ -79,20 +80,3 @@ def _netlist(flat: Netlist) -> Netlist:
 def _canvas(canvas: Canvas) -> Canvas:
     columns, rows = (min(MOST_LINES, math.ceil(side / GCELL)) for side in (canvas.width, canvas.height))
     return dataclasses.replace(canvas, columns=max(columns, canvas.columns), rows=max(rows, canvas.rows))
-
-
-def _constraints(constraints: Constraints, nodes: int, hard: np.ndarray, there: np.ndarray) -> Constraints:
-    """Maps constraints from nodes `there` of the clustered netlist to nodes `hard` of the flat one, int [·] each."""
-    none = Constraints.none(nodes)
-    halo, orientations = none.halo.copy(), none.orientations.copy()
-    halo[hard], orientations[hard] = constraints.halo[there], constraints.orientations[there]
-    number = dict(zip(there.tolist(), hard.tolist(), strict=True))
-    regions = tuple(
-        dataclasses.replace(region, nodes=np.array([number[node] for node in region.nodes.tolist()]))
-        for region in constraints.regions
-    )
-    grids = tuple(
-        dataclasses.replace(one, nodes=np.array([number[node] for node in one.nodes.tolist()]))
-        for one in constraints.macro_grids
-    )
-    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)

@@ -172,6 +172,22 @@ class Constraints:
         """No constraints, for a netlist of `nodes` nodes."""
         return cls(np.zeros((nodes, 4)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
 
+    def renumbered(self, number: np.ndarray, count: int) -> Constraints:
+        """The constraints for another netlist of `count` nodes, in which node n is node `number[n]`, int [N]; -1: none.
+
+        Nodes of that netlist alone get none.
+        """
+        none, old = Constraints.none(count), np.flatnonzero(number >= 0)
+        halo, orientations = none.halo.copy(), none.orientations.copy()
+        halo[number[old]], orientations[number[old]] = self.halo[old], self.orientations[old]
+
+        def found(nodes: np.ndarray) -> np.ndarray:
+            return np.setdiff1d(number[nodes], [-1])
+
+        regions = tuple(dataclasses.replace(one, nodes=found(one.nodes)) for one in self.regions)
+        grids = tuple(dataclasses.replace(one, nodes=found(one.nodes)) for one in self.macro_grids)
+        return dataclasses.replace(self, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
+
     @property
     def any(self) -> bool:
         """Whether there are any constraints."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, four_sides
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
-from placement.netlist.design import Netlist, NodeKind
+from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
@@ -97,26 +97,6 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
         channel=channel,
     )
     return constraints, tuple(notices)
-
-
-def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constraints:
-    """The same constraints for the nodes of the same names in another netlist; its other nodes get none."""
-    index = {name: node for node, name in enumerate(to.names)}
-    number = np.array([index.get(name, -1) for name in of.names], dtype=np.int64)
-    old = np.flatnonzero(number >= 0)
-    halo, orientations = np.zeros((to.num_nodes, 4)), np.full(to.num_nodes, ALL_ORIENTATIONS)
-    halo[number[old]], orientations[number[old]] = constraints.halo[old], constraints.orientations[old]
-    regions = [
-        dataclasses.replace(region, nodes=np.sort(number[region.nodes][number[region.nodes] >= 0]))
-        for region in constraints.regions
-    ]
-    grids = [
-        dataclasses.replace(one, nodes=np.sort(number[one.nodes][number[one.nodes] >= 0]))
-        for one in constraints.macro_grids
-    ]
-    return dataclasses.replace(
-        constraints, halo=halo, orientations=orientations, regions=tuple(regions), macro_grids=tuple(grids)
-    )
 
 
 def _halos(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:

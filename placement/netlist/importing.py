@@ -37,7 +37,7 @@ from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
 from placement.netlist.formats.timing_files import read_timing_files
 from placement.netlist.formats.verilog_design import read_verilog_def
-from placement.netlist.import_constraints import ConstraintSettings, carried_over, constraints_of
+from placement.netlist.import_constraints import ConstraintSettings, constraints_of
 from placement.netlist.load import (
     CLUSTERS_NAME,
     DEF_NAME,
@@ -294,7 +294,9 @@ def import_flat(
         clustering = cluster_cells(at, canvas, settings=chosen.clustering)
     with phase("clustered netlist"):
         design, dropped = clustered_design(flat, clustering, canvas)
-        design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
+        node_of = {name: node for node, name in enumerate(design.netlist.names)}
+        number = np.array([node_of.get(name, -1) for name in flat.netlist.names])
+        design = dataclasses.replace(design, constraints=kept.renumbered(number, design.netlist.num_nodes))
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: there is nothing to place, unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []

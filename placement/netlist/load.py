@@ -24,6 +24,7 @@ from placement.netlist.files import check_output_folder, read_npz, stem, umask
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign
 from placement.netlist.formats.plc import read_placement_lines, write_placement
 from placement.netlist.formats.protobuf import read_netlist_file, write_netlist
+from placement.netlist.timing_netlist import TIMING_NAME
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 _CHIP_FILES = (".def", ".lef", ".v", ".sv", ".aux", ".nodes", ".lib")
@@ -38,7 +39,7 @@ DEF_NAME = "source.def.gz"
 POSITIONS_NAME = "source.pl.gz"  # the user's own DEF file, or Bookshelf's positions, which an export changes
 FILES = (  # all files that the folder of a design may contain
     *NETLIST_NAMES, INITIAL_NAME, OPTIMUM_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME,
-    POSITIONS_NAME, PICTURE_NAME,
+    POSITIONS_NAME, PICTURE_NAME, TIMING_NAME,
 )  # fmt: skip
 LISTED_DESIGNS = 5  # maximum number of designs that a message names
 SEARCH_VARIABLE = "PLACEMENT_PATH"

@@ -20,7 +20,7 @@ from placement.netlist.constraints_file import hard_names, matching, orientation
 from placement.netlist.design import Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import STRAYED, FlatDesign, MacroArray
-from placement.netlist.floorplan import Floorplan, Region
+from placement.netlist.floorplan import Floorplan
 
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 _UPRIGHT = orientation_set(["N", "FN", "S", "FS"])
@@ -205,7 +205,8 @@ def _joined(
     kept, number = np.unique(target, return_inverse=True)
     arrays = [_array(flat, constraints, group, int(number[group.nodes[0]])) for group in groups]
     placement, scattered = _placement(flat, kept, arrays, groups)
-    halo, orientations = constraints.halo[kept].copy(), constraints.orientations[kept].copy()
+    joined = constraints.renumbered(number, len(kept))
+    halo, orientations = joined.halo.copy(), joined.orientations.copy()
     for array, group in zip(arrays, groups, strict=True):
         halo[array.node] = constraints.halo[group.nodes].max(axis=0)
         orientations[array.node] = group.orientations
@@ -220,10 +221,8 @@ def _joined(
         written_names={node: name for node, name in names.items() if name is not None},
         arrays=tuple(arrays),
     )
-    regions = _renumbered(constraints.regions, number)
     notice = f"the macros of {scattered} arrays are not arranged as arrays in the files: each starts at their centre"
-    grids = tuple(dataclasses.replace(one, nodes=np.unique(number[one.nodes])) for one in constraints.macro_grids)
-    joined = dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions, macro_grids=grids)
+    joined = dataclasses.replace(joined, halo=halo, orientations=orientations)
     return design, joined, (notice,) if scattered else ()
 
 
@@ -309,9 +308,5 @@ def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
         blockage if blockage.node < 0 else dataclasses.replace(blockage, node=int(number[blockage.node]))
         for blockage in plan.blockages
     )
-    regions = _renumbered(plan.regions, number)
+    regions = tuple(dataclasses.replace(region, nodes=np.unique(number[region.nodes])) for region in plan.regions)
     return dataclasses.replace(plan, halo_node=nodes, halo=halo, regions=regions, blockages=blockages)
-
-
-def _renumbered(regions: Sequence[Region], number: np.ndarray) -> tuple[Region, ...]:
-    return tuple(dataclasses.replace(region, nodes=np.unique(number[region.nodes])) for region in regions)

@@ -20,6 +20,7 @@ from placement.evaluation import full_evaluation
 from placement.flat.flat_evaluator import FULL_EVALUATION
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import data_folder, load
+from tests.support.flat_designs import write_generated
 
 TOY = data_folder("netlists") / "toy6"
 OF_CELLS = {"flat_wirelength", "routed_wirelength", "overflow", "density_overflow", "hot_spots", "cells_without_place"}
@@ -29,8 +30,7 @@ OF_CELLS = {"flat_wirelength", "routed_wirelength", "overflow", "density_overflo
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a small design with standard cells."""
     folder = tmp_path_factory.mktemp("flat") / "made"
-    words = ["cells=120", "macros=3", "ports=6", "macro_pins=8", "seed=3"]
-    assert main(["generate", "flat", f"out={folder}", *words]) == 0
+    write_generated(folder, cells=120, macros=3, ports=6, macro_pins=8, seed=3)
     return folder
 
 

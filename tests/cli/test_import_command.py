@@ -114,7 +114,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
     words = ("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--clusters", 4)
     out.mkdir()
     (out / "notes.txt").write_text("mine")
-    (out / "source.pl.gz").write_text("of an older import")
+    for name in ("source.pl.gz", "timing.npz"):
+        (out / name).write_text("of an older import")
     assert run(*words) == 2
     printed = capsys.readouterr().err
     assert "not empty; --force" in printed and printed.count("\n") == 1

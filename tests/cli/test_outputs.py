@@ -19,7 +19,7 @@ from placement.netlist.files import check_output_file, check_output_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTERED = ("generate", "clustered", "--hard", "4", "--soft", "20", "--ports", "6")
-FLAT = ("generate", "flat", "--cells", "200", "--macros", "3", "--ports", "8", "--macro-pins", "10")
+FLAT = ("generate", "flat", "--cells", "200", "--macros", "3", "--ports", "8")
 MAKERS = (CLUSTERED, FLAT)
 
 
@@ -59,7 +59,7 @@ def test_an_empty_folder_takes_a_design(tmp_path):
     assert len(load(tmp_path / "chip").netlist.hard) == 4
 
 
-@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("macro_pins", 60)])
+@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("ports", 120)])
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
     """Not even with the default values."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.main import main
+from tests.support.flat_designs import write_generated
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flat") / "made"
-    words = ["generate", "flat", f"out={folder}", "cells=300", "macros=4", "ports=8", "macro_pins=12", "seed=3"]
-    assert main(words) == 0
+    write_generated(folder, cells=300, macros=4, ports=8, macro_pins=12, seed=3)
     return folder

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
+from placement.flat.global_placement import place_before_clustering
 from placement.netlist.builder import file_indices
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows
+from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
 from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings, import_flat, write_design
 from placement.netlist.technology import Technology
 
 _PITCH = 10.0
+
+
+def write_generated(folder: Path, *, cells: int, macros: int, ports: int, macro_pins: int, seed: int) -> None:
+    """Writes a design like `generate flat`, with fewer pins."""
+    options = FlatOptions(cells=cells, macros=macros, ports=ports, macro_pins=macro_pins, macro_utilization=0.5)
+    settings = ImportSettings(constraints=ConstraintSettings(halo=(0.0, 0.0)))
+    flat = flat_on_floorplan(folder.name, options, seed=seed)
+    write_design(folder, import_flat(flat, settings, place=place_before_clustering))
 
 
 def chain_design(

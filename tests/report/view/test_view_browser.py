@@ -501,7 +501,7 @@ def test_a_blockage_a_region_and_a_halo_are_drawn_and_kept_to(
 def test_an_imported_design_is_exported_fully_evaluated_and_snapped_to_its_tracks(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
-    words = ["--cells", "400", "--macros", "5", "--ports", "12", "--macro-pins", "8"]
+    words = ["--cells", "400", "--macros", "5", "--ports", "12"]
     assert main(["generate", "flat", str(tmp_path / "chip"), *words]) == 0
     flat = read_flat(tmp_path / "chip" / "flat.npz")
     tracks = (Tracks("metal2", True, 0.05, 0.5, 4000), Tracks("metal1", False, 0.1, 0.7, 4000))
