@@ -240,6 +240,20 @@ def approximate_kl(log_ratio: jax.Array) -> jax.Array:
     return jnp.expm1(log_ratio) - log_ratio
 
 
+def entropy_coefficient(batch: Episode, target: float) -> float:
+    """Returns target - H, or 0 if the entropy H of the policy that drew the episodes is not below the target (nats).
+
+    This is the coefficient of the gradient of H in that of -(target - H)² / 2. A fixed coefficient cannot maintain an
+    entropy: advantages have deviation 1, however similar the rewards become, so they outweigh it more and more.
+
+    Args:
+        batch: the episodes stacked. H is estimated by the mean of -log p over their actions.
+        target: the entropy to maintain.
+    """
+    entropy = -batch.log_probabilities[_inside(batch.log_probabilities.shape[1], batch.length)].mean(dtype=np.float64)
+    return max(0.0, target - float(entropy))  # 0 if H is not a number
+
+
 def ppo_terms(logits: jax.Array, samples: Samples, coefficients: Coefficients) -> Terms:
     """Computes the loss and its terms, summed with the samples' weights.
 
