@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--envs", type=int, default=24, help="per actor")
     parser.add_argument("--minibatch", type=int, default=240)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--entropy", type=float, default=1.0, help="ppo.entropy_target in nats")
+    parser.add_argument("--entropy", type=float, default=0.5, help="ppo.entropy_target in nats")
     parser.add_argument("--width", type=int, default=8, help="of the network")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--references", type=int, default=5, help="undisturbed runs, of the seeds after --seed; >= 2")

@@ -364,8 +364,9 @@ class Learner:
 
         Args:
             prepared: result of this learner's `prepare` or `load`.
-            iteration: number of the iteration, from 0; sets learning rate and entropy target.
-            elapsed: elapsed fraction of the run's time, in [0, 1]; both follow it if it is ahead of the iterations.
+            iteration: number of the iteration, from 0; sets learning rate, entropy target and bonus.
+            elapsed: elapsed fraction of the run's time, in [0, 1]; the rates follow it if it is ahead of the
+                iterations.
 
         Returns:
             Metrics: means over the gradient steps of policy_loss, entropy, approx_kl, clip_fraction, gradient_norm;
@@ -381,8 +382,9 @@ class Learner:
         goals = ppo.targets(credited, rewards, values, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
-        learning_rate = config.learning_rate * (1 + (config.final_fraction - 1) * progress)
-        entropy = ppo.entropy_coefficient(batch, config.entropy_target * (1 - progress) ** 2)
+        decay = _linear_decay(config.final_fraction, progress)
+        learning_rate, target = config.learning_rate * decay, config.entropy_target * (1 - progress) ** 2
+        entropy = max(ppo.entropy_shortfall(batch, target), ppo.ENTROPY_COEFFICIENT * decay)
         coefficients = Coefficients(np.float32(config.clip), np.float32(entropy))
         rates = Rates(np.float32(learning_rate), np.float32(config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
@@ -461,6 +463,11 @@ def _energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array)
     steps = len(observation.step) // len(lengths)
     episodes = jax.tree.map(lambda array: array.reshape(-1, steps, *array.shape[1:]), observation)
     return episode_energies(inputs, episodes, lengths).reshape(-1, 2)
+
+
+def _linear_decay(final: float, progress: float) -> float:
+    """Returns the factor at `progress`, linear from 1 at 0 to `final` at 1."""
+    return 1 + (final - 1) * progress
 
 
 def _averages(metrics: list[StepMetrics]) -> dict[str, float]:

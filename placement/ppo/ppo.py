@@ -175,6 +175,9 @@ def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:
 
 # --- Loss ------------------------------------------------------------------------------------------------------------
 
+ENTROPY_COEFFICIENT = 0.01
+"""Initial coefficient of the entropy bonus while the entropy is above its target."""
+
 
 class Coefficients(NamedTuple):
     """Coefficients of the loss: float32 scalars.
@@ -240,11 +243,11 @@ def approximate_kl(log_ratio: jax.Array) -> jax.Array:
     return jnp.expm1(log_ratio) - log_ratio
 
 
-def entropy_coefficient(batch: Episode, target: float) -> float:
+def entropy_shortfall(batch: Episode, target: float) -> float:
     """Returns target - H, or 0 if the entropy H of the policy that drew the episodes is not below the target (nats).
 
-    This is the coefficient of the gradient of H in that of -(target - H)² / 2. A fixed coefficient cannot maintain an
-    entropy: advantages have deviation 1, however similar the rewards become, so they outweigh it more and more.
+    As the coefficient of the entropy bonus, it is the gradient's factor in that of the penalty (target - H)² / 2. A
+    fixed coefficient cannot maintain an entropy: the advantages' deviation remains 1, however similar rewards become.
 
     Args:
         batch: the episodes stacked. H is estimated by the mean of -log p over their actions.
