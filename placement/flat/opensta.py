@@ -125,7 +125,7 @@ class OpenSta:
         timing, facts = self._evaluator.timing, self._evaluator.facts
         delays, names = self._evaluator.delays(placement), self.pin_names()
         commands = []
-        for number, one in enumerate(timing.files):
+        for number, one in enumerate(one for one in timing.files if one.kind != "sourced"):
             name = f"{number}.{one.kind}"
             (folder / name).write_bytes(unpacked_bytes(one.path))
             commands.append((("liberty", "verilog", "sdc").index(one.kind), f"read_{one.kind} {name}"))

@@ -230,14 +230,13 @@ def _with_timing(chip: Chip, file: DefFile, files: ChipFiles) -> Chip:
     flat = chip.flat
     timing = read_timing_files(file, flat, files.liberty, files.sdc)
     given = [("verilog", path) for path in files.verilog] + [("liberty", path) for path in files.liberty]
-    given += [("sdc", files.sdc)] if files.sdc is not None else []
     before_def = len(flat.sources) - 1
     sources = (*flat.sources[before_def - len(files.verilog) : before_def], *timing.sources)
     inputs = tuple(
         InputFile(kind, os.path.abspath(path), source.sha256)
-        for (kind, path), source in zip(given, sources, strict=False)  # Files that the SDC file reads come last.
+        for (kind, path), source in zip(given, sources, strict=False)  # The sources of the constraints come last.
     )
-    timing = dataclasses.replace(timing, top=file.design or flat.name, files=inputs)
+    timing = dataclasses.replace(timing, top=file.design or flat.name, files=(*inputs, *timing.files))
     flat = dataclasses.replace(flat, sources=(*flat.sources, *timing.sources), notices=(*flat.notices, *timing.notices))
     return chip._replace(flat=flat, timing=timing)
 

@@ -53,7 +53,7 @@ class WireModel:
 class InputFile:
     """An input file for another timer."""
 
-    kind: str  # `verilog`, `liberty` or `sdc`
+    kind: str  # `verilog`, `liberty`, `sdc`, or `sourced` by the SDC file
     path: str  # absolute; sha256: of its unpacked bytes
     sha256: str
 

@@ -89,6 +89,12 @@ def test_missing_and_changed_files_are_found_before_the_work(tmp_path: Path) -> 
     (tmp_path / "chip.sdc").write_text(f"{SDC}\n")
     with pytest.raises(DesignError, match=r"chip.sdc: has changed since the import"):
         OpenSta(program, timing, flat)
+    (tmp_path / "common.tcl").write_text("set a 1\n")
+    timing, flat = chip(tmp_path, sdc=f"source common.tcl\n{SDC}")
+    assert [one.kind for one in timing.files] == ["verilog", "liberty", "sdc", "sourced"]
+    (tmp_path / "common.tcl").write_text("set a 2\n")
+    with pytest.raises(DesignError, match=r"common.tcl: has changed since the import"):
+        OpenSta(program, timing, flat)
     (tmp_path / "chip.sdc").unlink()
     with pytest.raises(DesignError, match=r"chip.sdc: cannot be read"):
         OpenSta(program, timing, flat)

@@ -63,8 +63,10 @@ def read_sdc(
     time_unit: float,
     slew_factor: float = 1.0,
     capacitance_unit: float = 1.0,
-) -> tuple[TimingConstraints, tuple[SourceFile, ...]]:
-    """Reads the constraints in an SDC file, plain or gzipped, and returns their sources, too.
+) -> tuple[TimingConstraints, dict[str, SourceFile]]:
+    """Reads the constraints in an SDC file, plain or gzipped.
+
+    Returns them and the files read by their absolute paths: the file itself, then those that it sources.
 
     Args:
         path: the file, which may `source` further ones and read environment variables.
@@ -84,7 +86,7 @@ def read_sdc(
     except Jump as jump:
         if jump.kind != "return":  # `return` ends the file.
             raise DesignError(f"{path}: {jump.kind} outside of a loop") from None
-    return reader.constraints(), (source, *reader.language.sources)
+    return reader.constraints(), {os.path.abspath(path): source} | reader.language.sources
 
 
 class _Arguments(NamedTuple):
@@ -507,8 +509,8 @@ class _Reader:
         options = given.flags | ({"-hierarchical"} if "-hier" in given.flags else set())
         try:
             found = self.finder.named(given.rest or ["*"], line, (kind,), options=options)
-        except re.error:
-            what = f"{as_text(given.rest[0])!r} is not a valid regular expression"
+        except re.error as error:
+            what = f"{as_text(given.rest[0])!r} is not a valid regular expression ({error})"
             raise self.error(line, f"get_{kind}s: {what}") from None
         return self.finder.filtered(found, as_text(given.one("-filter")), line) if "-filter" in given.values else found
 

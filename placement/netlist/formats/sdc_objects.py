@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from placement.netlist.formats.tcl import items
-from placement.netlist.formats.tcl_expressions import Value, as_text
+from placement.netlist.formats.tcl_expressions import Value, as_text, regular_expression
 from placement.netlist.timing_constraints import Clock, Object
 
 REGISTERS = Object("registers", "all_registers")  # all registers, latches and macros with a clock
@@ -140,7 +140,8 @@ class _Names:
     def matching(self, pattern: str, options: frozenset[str]) -> list[str]:
         """The names that match a pattern with `*` and `?`, or that are bits of a bus of that name."""
         if "-regexp" in options:
-            return [name for name in self._names if re.fullmatch(pattern, name)]
+            expression = regular_expression(pattern)
+            return [name for name in self._names if expression.fullmatch(name)]
         pattern = pattern.replace("\\", "")
         if "*" not in pattern and "?" not in pattern and "-hierarchical" not in options:
             return self._found.get(pattern, [])

@@ -2,6 +2,7 @@
 
 import fnmatch
 import itertools
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from placement.netlist.errors import DesignError
 from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.formats.tcl import Command, Jump, Tcl, items
-from placement.netlist.formats.tcl_expressions import Value, as_text
+from placement.netlist.formats.tcl_expressions import Value, as_text, regular_expression
 
 _IGNORED = ("puts", "package")
 
@@ -19,12 +20,12 @@ class Language:
     """The commands of one interpreter.
 
     Attributes:
-        sources: the files that `source` has read.
+        sources: the files that `source` has read, by their absolute paths.
     """
 
     def __init__(self, tcl: Tcl) -> None:
         self.tcl = tcl
-        self.sources: list[SourceFile] = []
+        self.sources: dict[str, SourceFile] = {}
         flow: dict[str, Command] = {
             "set": self.set, "unset": self.unset, "info": self.info, "incr": self.incr, "append": self.append,
             "expr": lambda given, line: tcl.expression(" ".join(map(as_text, given)), line), "if": self.if_,
@@ -187,8 +188,8 @@ class Language:
             data, source = read_bytes(path if path.is_file() else beside)
         except DesignError as error:
             raise self.tcl.error(line, str(error)) from None
-        self.sources.append(source)
         self.tcl.path = path if path.is_file() else beside
+        self.sources[os.path.abspath(self.tcl.path)] = source
         try:
             return self.tcl.run(decoded_leniently(data))
         except Jump as jump:
@@ -200,7 +201,7 @@ class Language:
         """Whether an expression matches; further arguments are variables for the match and its groups."""
         options = [one for one in given if one in ("-nocase", "--")]
         pattern, text, *names = given[len(options) :]
-        found = re.search(as_text(pattern), as_text(text), re.IGNORECASE if "-nocase" in options else 0)
+        found = regular_expression(as_text(pattern), re.IGNORECASE if "-nocase" in options else 0).search(as_text(text))
         for name, value in zip(names, (found[0], *found.groups("")) if found else (), strict=False):
             self.tcl.set(as_text(name), value)
         return int(found is not None)
@@ -273,7 +274,7 @@ def _search(given: Sequence[Value]) -> Value:
         if "-exact" in options:
             is_found = as_text(one) == text
         elif "-regexp" in options:
-            is_found = re.search(text, as_text(one)) is not None
+            is_found = regular_expression(text).search(as_text(one)) is not None
         else:
             is_found = _glob(text, one)
         if is_found != ("-not" in options):

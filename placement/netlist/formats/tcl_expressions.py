@@ -26,6 +26,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Number]] = {
     "ceil": lambda x: float(math.ceil(x)), "floor": lambda x: float(math.floor(x)), "fmod": math.fmod,
 }  # fmt: skip
 _LARGEST = 2**63  # maximum integer of Tcl 8.4
+_ATOM, _REPEATED = r"(?:\\.|\[\^?\]?[^\]]*\]|[^\\()\[\]|*+?{}])", r"(?:[*+?]|\{\d*,?\d*\})[?+]?"
+_NESTED = re.compile(rf"\((?:\?:)?(?:{_ATOM}{_REPEATED}\|?)+\)(?:[*+]|\{{\d*,)")  # as in `(a+)+` or `(a*|b?)*`
 _TRUTH = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
 
@@ -34,6 +36,17 @@ def as_text(value: Value) -> str:
     if isinstance(value, list):
         return " ".join(f"{{{text}}}" if not text or " " in text else text for text in map(as_text, value))
     return repr(value) if isinstance(value, float) else str(getattr(value, "name", value))
+
+
+def regular_expression(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Compiles a regular expression.
+
+    Raises re.error if it is not valid, or if it repeats a group of repetitions: the time to match it may be
+    exponential.
+    """
+    if found := _NESTED.search(text):
+        raise re.error(f"{found[0]} repeats repetitions")
+    return re.compile(text, flags)
 
 
 def evaluate(text: str, substituted: Callable[[str], Value]) -> Value:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.netlist.errors import SHOWN, DesignError, listing
+from placement.netlist.files import SourceFile
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.def_design import SUPPLY, connection_offsets
 from placement.netlist.formats.def_file import DIRECTIONS, DefFile
@@ -26,7 +27,7 @@ from placement.netlist.timing_library import (
     SETUP_RISING,
     TimingLibrary,
 )
-from placement.netlist.timing_netlist import TimingNetlist
+from placement.netlist.timing_netlist import InputFile, TimingNetlist
 
 LONGEST = 10_000
 """Maximum plausible clock period, in delays of the fastest register; a longer one suggests a wrong unit."""
@@ -44,6 +45,8 @@ def read_timing_files(
         flat: the design of this file, before macros are joined to arrays.
         liberty: the libraries of one corner.
         sdc: the timing constraints; None: the design has no clock.
+
+    Of its `files`, the result has only those of the constraints.
 
     Raises:
         DesignError: like `read_liberty`, `read_sdc` and `wire_model`; no master is in a library.
@@ -78,7 +81,7 @@ def read_timing_files(
     is_driven = np.bincount(of_net[is_driver], minlength=len(counts))[of_net] > 0
     drives = (direction == inputs[0]) | ((direction == inputs[1]) & ~is_driven)
     constraints = TimingConstraints()
-    notices, sources = list(files.notices), list(files.sources)
+    read: dict[str, SourceFile] = {}
     if sdc is not None:
         constraints, read = read_sdc(
             sdc,
@@ -87,7 +90,6 @@ def read_timing_files(
             slew_factor=files.slew_factor,
             capacitance_unit=files.capacitance_unit,
         )
-        sources += read
     return TimingNetlist(
         library=library,
         cell=cell,
@@ -101,14 +103,18 @@ def read_timing_files(
         members={},
         constraints=constraints,
         wires=wires,
-        sources=tuple(sources),
+        sources=(*files.sources, *read.values()),
         notices=(
-            *notices,
+            *files.notices,
             *_unknown(file, of_master),
             *_unknown_pins(file, (component >= 0) & (cell[component] >= 0) & (library_pin < 0), component, pin),
             *_without_arcs(file, library),
             *constraints.notices,
             *_suspicious(constraints, files, sdc),
+        ),
+        files=tuple(
+            InputFile("sourced" if number else "sdc", path, source.sha256)
+            for number, (path, source) in enumerate(read.items())
         ),
     )
 

@@ -8,14 +8,17 @@ import codecs
 import dataclasses
 import itertools
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from placement.netlist import _native
-from placement.netlist.errors import DesignError, Finding, listing
-from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.errors import SHOWN, DesignError, Finding, listing
+from placement.netlist.files import SourceFile, decoded_leniently, read_bytes
 from placement.netlist.technology import Technology
+
+_INCLUDE = re.compile(rb"^[ \t]*`include[ \t]+(\S+)", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,9 +63,9 @@ def read_verilog(paths: Sequence[str | os.PathLike[str]], technology: Technology
         line, _, message = str(error).partition(":")
         raise DesignError.at(*text.place(int(line)), message) from None
     if found["faults"]:
-        raise DesignError("\n".join(map(text.listing, found["faults"])))
+        raise DesignError("\n".join(map(text.listing, (*found["faults"], *text.includes()))))
     constants, unconnected = found.pop("constants"), found.pop("open")
-    notices = [text.listing(finding) for finding in found.pop("notices")]
+    notices = [text.listing(finding) for finding in (*text.includes(), *found.pop("notices"))]
     for count, what in ((constants, "are tied to a constant"), (unconnected, "are not connected")):
         notices += [f"{text.paths[0]}: {count:,} pins of cells and macros {what}"] if count else []
     for column in found.values():
@@ -90,6 +93,11 @@ class _Text:
     def place(self, line: int) -> tuple[str, int]:
         file = bisect.bisect_right(self._first, line) - 1
         return self.paths[file], line - self._first[file] + 1
+
+    def includes(self) -> list[Finding]:
+        found = list(_INCLUDE.finditer(self.data)) if b"`include" in self.data else []
+        first = [(self.data.count(b"\n", 0, one.start()) + 1, decoded_leniently(one[1])) for one in found[:SHOWN]]
+        return [("`include directives, whose files are not read", len(found), first)] if found else []
 
     def listing(self, finding: Finding) -> str:
         """A finding as text: its first place with the file, further ones with the line in their file."""

@@ -298,6 +298,9 @@ def test_what_is_not_understood_is_listed(tmp_path: Path) -> None:
         ("proc p {a} {}\np", ":2: the argument 'a' of a procedure is missing"),
         ("lindex", ":1: lindex '': arguments are missing"),
         ("get_ports -regexp {a(}", ":1: get_ports: 'a\\(' is not a valid regular expression"),
+        ("get_ports -regexp {(a+)+}", r":1: get_ports: '\(a\+\)\+' is not .* \(\(a\+\)\+ repeats repetitions\)"),
+        (r"regexp {x(\w*|[0-9]?){2,}} x", ":1: regexp "),
+        ("lsearch -regexp {a b} {(?:.*)*}", ":1: lsearch "),
         ("create_clock -period 5 -waveform {3 1} clk", ":1: clock 'clk': -waveform must be two rising times"),
         ("set_units -time 1us\ncreate_clock -period 1e306 clk", ":2: clock 'clk': a period of inf must be"),
         ("foreach {} {1 2} {}", ":1: foreach ' 1 2 '"),
@@ -323,6 +326,11 @@ def test_a_loop_without_end_is_rejected(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(tcl, "_MOST_STATEMENTS", 100)
     with pytest.raises(DesignError, match=rf"chip\.sdc:{line}: a loop does not end within 100 statements"):
         read(tmp_path, text)
+
+
+def test_a_regular_expression_may_repeat_a_group(tmp_path: Path) -> None:
+    text = r"create_clock -period [regexp {^([a-z]+/)*(_[0-9]+)+(a+)?([)*]+)\*$} {a/bc/_1_23a)*}] clk"
+    assert read(tmp_path, text).clocks[0].period == 1
 
 
 def test_objects_of_an_unsupported_option_match_nothing(tmp_path: Path) -> None:

@@ -164,6 +164,14 @@ endmodule
     assert (netlist.ports, netlist.names) == (["x", "q", "y"], ["b"])
 
 
+def test_included_files_are_noted(tmp_path: Path) -> None:
+    text = '// `include "a.v"\nmodule chip (input x);\n  `include "b.v" \n`include "c.v"\n INV u (.A(x));\nendmodule'
+    (notice,) = read(tmp_path, text).notices
+    assert notice.endswith(':3: 2 `include directives, whose files are not read: "b.v", "c.v" (line 4)')
+    with pytest.raises(DesignError, match=r"(?s)1 masters that are defined neither .*2 `include directives"):
+        read(tmp_path, text.replace("INV", "NAND"))
+
+
 def test_black_boxes_are_named(tmp_path: Path) -> None:
     netlist = read(tmp_path, "module box (input i); endmodule\nmodule chip (input x); box b (.i(x)); endmodule")
     assert netlist.names == []
