@@ -1,7 +1,7 @@
 """A run's metrics: one row per iteration in `metrics.csv`, in TensorBoard's event files and on the console.
 
-TensorBoard also receives the settings as hyperparameters. A run that is resumed at iteration k drops rows past k, and
-continues.
+TensorBoard also receives the settings as hyperparameters, and pictures. A run that is resumed at iteration k drops rows
+past k, and continues.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import re
+import struct
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -128,6 +129,16 @@ class MetricsWriter:
             rows[-1].update({name: _text(value) for name, value in changed.items()})
             self._rewrite(rows)
             self._add_scalars(int(float(rows[-1]["iteration"])), changed)
+
+    def add_pictures(self, iteration: int, pictures: Mapping[str, bytes]) -> None:
+        """Adds PNG files to TensorBoard's files, by their names."""
+        values = []
+        for name, png in pictures.items():
+            width, height = struct.unpack(">II", png[16:24])  # from the header
+            image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+            values.append(Summary.Value(tag=f"placement/{name}", image=image))
+        if values:
+            self._add_event(iteration, summary=Summary(value=values))
 
     def _add_scalars(self, iteration: int, row: Row) -> None:
         finite = {name: value for name, value in row.items() if math.isfinite(value)}
