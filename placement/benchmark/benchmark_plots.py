@@ -76,6 +76,8 @@ def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.nd
 
     A run without a placement yet, or a failed one, counts as infinity.
     """
+    from placement.report.curves import best_until  # Matplotlib takes a second to import
+
     base = baselines(results, METRICS[0])
     reached = []
     for one in results:
@@ -85,10 +87,7 @@ def quality_over_time(results: Results, placer: str, times: np.ndarray) -> np.nd
             reached.append(np.full(len(times), np.inf))
             continue
         curve = [*one.get("curve", []), [one["cpu_seconds"], one["scores"][METRICS[0]]]]
-        seconds, costs = np.array(sorted(curve), dtype=np.float64).T
-        index = np.searchsorted(seconds, times, side="right") - 1
-        best = np.minimum.accumulate(costs)[np.maximum(index, 0)] / base[one["design"]]
-        reached.append(np.where(index >= 0, best, np.inf))
+        reached.append(best_until(sorted(curve), times) / base[one["design"]])
     if not reached:
         return np.full(len(times), np.inf)
     return interquartile_mean([np.stack(reached, axis=-1)])

@@ -61,13 +61,6 @@ class PlacedCells(NamedTuple):
         return np.concatenate((np.zeros((0, 4, 2)), *corners)) - [core.x_low, core.y_low]
 
 
-class LegalisedCells(NamedTuple):
-    """A placement with all its standard cells on sites of rows, and the number of cells without a place."""
-
-    cells: PlacedCells
-    without_place: int
-
-
 class KeptCells(NamedTuple):
     """The data of a full evaluation's picture: the cells (float32 [M] µm, clusters int32 [M]) as in `drawn_cells`, and
     the routing demand over capacity, float32 [X, Y] in each direction.
@@ -135,10 +128,11 @@ class FullEvaluator:
         """Does the same as `place`, with the whitespace that routing needs: at `DENSITY`, apart from PDN channels."""
         return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
-    def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> LegalisedCells:
-        """Returns the cells of `FullEvaluation.legal`; takes the arguments and raises the errors of `place`."""
+    def legal(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> tuple[PlacedCells, int]:
+        """Returns the cells of `FullEvaluation.legal` and the number without a place; see `place` for the rest."""
         spread, again = self._evaluator.shorter_spread(placement, stopped=stopped)
-        return self._legalised(*self._evaluator.legal_rounds(spread, again, stopped=stopped))
+        spread, legal = self._evaluator.legal_rounds(spread, again, stopped=stopped)
+        return self._legalised(spread, legal), 0 if legal is None else legal.without_place
 
     def evaluate(
         self,
@@ -169,14 +163,13 @@ class FullEvaluator:
             mean_displacement=legal.mean_displacement if legal else 0.0,
             most_displacement=legal.most_displacement if legal else 0.0,
         )
-        return FullEvaluation(metrics, self._placed(dense), self._legalised(spread, legal).cells, route)
+        return FullEvaluation(metrics, self._placed(dense), self._legalised(spread, legal), route)
 
-    def _legalised(self, spread: CellPlacement, legal: LegalCells | None) -> LegalisedCells:
+    def _legalised(self, spread: CellPlacement, legal: LegalCells | None) -> PlacedCells:
         """Spread cells on sites of rows, or unchanged if the floorplan has no rows."""
-        if legal is None:
-            return LegalisedCells(self._placed(spread), 0)
-        result = spread._replace(placement=legal.placement, wirelength=legal.wirelength)
-        return LegalisedCells(self._placed(result), legal.without_place)
+        if legal is not None:
+            spread = spread._replace(placement=legal.placement, wirelength=legal.wirelength)
+        return self._placed(spread)
 
     def _placed(self, result: CellPlacement) -> PlacedCells:
         return PlacedCells(self._evaluator.flat, self._evaluator.cluster, result)

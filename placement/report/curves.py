@@ -136,7 +136,7 @@ def plot_cost_over_time(
     axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
     for index, (placer, seeds) in enumerate(curves.items()):
         times = np.linspace(0.0, max(curve[-1][0] for curve in seeds), _POINTS)
-        costs = np.stack([_best_until(curve, times) for curve in seeds])
+        costs = np.stack([best_until(curve, times) for curve in seeds])
         known = np.isfinite(costs).all(axis=0)
         times, costs, colour = times[known], costs[:, known], style.SERIES[index % len(style.SERIES)]
         axes.plot(times, costs.mean(axis=0), color=colour, linewidth=1.8, label=placer)
@@ -148,7 +148,7 @@ def plot_cost_over_time(
     return figure
 
 
-def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
+def best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
     """The best cost of a run until each of `times`; infinite before its first."""
     seconds, costs = np.array(curve, dtype=np.float64).T
     index = np.searchsorted(seconds, times, side="right") - 1

@@ -20,7 +20,7 @@ from placement.training.checkpoint import Saver
 from placement.training.drawn_actor import DrawnActor, DrawnEnvironments
 from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.learner_loop import complete, finished
-from placement.training.metrics import Progress, ProgressSink
+from placement.training.metrics import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations
@@ -30,7 +30,7 @@ from placement.utils.seeds import SeedRole, role_key
 from placement.utils.worker_threads import Supervisor, usable_cores
 
 
-def run(config: TrainConfig, *, progress: ProgressSink | None = None) -> Run:
+def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains with the settings `config`, from the run folder's newest checkpoint if there is one.
 
     Raises:
@@ -43,7 +43,7 @@ def run(config: TrainConfig, *, progress: ProgressSink | None = None) -> Run:
     """
     designs, folder = run_folder.load_designs(config), run_folder.working_folder(config.run_dir)
     initial = initial_parameters(config)
-    shown = progress or Progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with (
         checked_space(folder),
         run_folder.locked(folder),
@@ -52,13 +52,14 @@ def run(config: TrainConfig, *, progress: ProgressSink | None = None) -> Run:
     ):
         saver.require_same_run()
         run_folder.write_record(folder, config)
-        done = finished(config, designs, saver, note=shown.note)
-        if done is not None:
-            return done
-        keep_compilations()
-        agent, drawn = Agent(config.policy, designs), _drawn_designs(config)
-        learner = Learner if drawn is None else DrawnLearner
-        return _train(Setup(config, designs, agent, learner, saver, initial, shown, interruption, drawn=drawn))
+        with shown:
+            done = finished(config, designs, saver, note=shown.note)
+            if done is not None:
+                return done
+            keep_compilations()
+            agent, drawn = Agent(config.policy, designs), _drawn_designs(config)
+            learner = Learner if drawn is None else DrawnLearner
+            return _train(Setup(config, designs, agent, learner, saver, initial, shown, interruption, drawn=drawn))
 
 
 def _drawn_designs(config: TrainConfig) -> DrawnDesigns | None:

@@ -19,7 +19,7 @@ from placement.training.run_folder import (
 )
 
 if TYPE_CHECKING:
-    from placement.training.metrics import ProgressSink
+    from placement.training.metrics import TrainingProgress
 
 REPORT_NAME = "report.html"
 DEFAULTS = {"design": "clustered40", "run_dir": None}
@@ -44,7 +44,7 @@ def train(
         preset: a named set of settings, like the command's `preset=NAME`.
         settings: changed settings, by dotted keys, such as ``{"ppo.iterations": 100, "runtime": "ray"}``;
             docs/reference/settings.md lists them.
-        quiet: whether to print nothing, instead of a line per iteration.
+        quiet: whether to show nothing, instead of a live table on a terminal and plain lines elsewhere.
 
     Returns:
         The run: its folder, which `load_policy` takes, its best cost and placements.
@@ -63,14 +63,14 @@ def train(
     """
     from rich.console import Console
 
-    from placement.training.metrics import Progress
+    from placement.training.metrics import PlainProgress
 
     names = [design] if isinstance(design, (str, os.PathLike)) else list(design)
     given = {"design": [str(name) for name in names], "seed": seed, **(settings or {})}
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
     config = compose(given, preset=preset)
-    return run(config, progress=Progress(config.ppo.iterations, console=Console(quiet=True)) if quiet else None)
+    return run(config, progress=PlainProgress(config.ppo.iterations, console=Console(quiet=True)) if quiet else None)
 
 
 def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
@@ -118,10 +118,10 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
         values[first] = value
 
 
-def run(config: TrainConfig, *, progress: ProgressSink | None = None) -> Run:
+def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains on the runtime that the settings name, reports to the tracker, and draws the result.
 
-    Without `progress`, it prints a line per iteration. Raises the errors of the runtimes'
+    Without `progress` it shows a live table on a terminal, plain lines elsewhere. Raises the errors of the runtimes'
     `run`, StorageError if object storage does not answer, and TrackingError if the tracker rejects the run.
     """
     check_designs(config)  # before JAX is imported, which takes seconds

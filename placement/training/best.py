@@ -28,6 +28,7 @@ from placement.training.run_folder import BEST_NAME
 _log = logging.getLogger(__name__)
 FIELDS = ("x", "y", "orientation", "placed")  # fields of a placement that a checkpoint keeps
 COST_TOLERANCE = 1e-6  # maximum relative error of an episode's claimed cost
+MOST_DRAWN = 8  # maximum number of designs whose best placements are drawn for TensorBoard
 
 
 class Best(NamedTuple):
@@ -46,6 +47,7 @@ class BestTracker:
         self._lock = threading.Lock()
         self._best: dict[int, Best] = {}
         self._unwritten: set[int] = set()
+        self._drawn: dict[int, float] = {}  # cost at the last picture
 
     def limit(self, design: int) -> float:
         """The cost below which a placement should be reported; infinite while there is none."""
@@ -103,6 +105,19 @@ class BestTracker:
 
     def file_name(self, design: int) -> str:
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
+
+    def pictures(self) -> dict[str, bytes]:
+        """PNG pictures, by the designs' names, of best placements that have improved since the last call."""
+        from placement.report import plots, style  # imported late, since Matplotlib takes a second
+
+        drawn = {}
+        for index, design in enumerate(self._designs[:MOST_DRAWN]):
+            found = self.best(index)
+            if found is not None and found.costs.total < self._drawn.get(index, math.inf):
+                self._drawn[index] = found.costs.total
+                figure = plots.plot_placement(design, found.placement, weights=self.weights)
+                drawn[design.name] = style.png_bytes(figure, dots_per_inch=90)
+        return drawn
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
         """Mirrors the best placements' macros if that is cheaper, and writes each to a file like `best_flipped.plc`.

@@ -112,6 +112,9 @@ class LearnerLoop:
                 with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
+                if (done or (every and iteration % every == 0)) and self.config.drawn is None:
+                    with checked_space(metrics.path):
+                        metrics.add_pictures(iteration, roles.best.pictures())
                 roles.progress.iteration(row)
                 if done or (iteration % self.config.runtime.checkpoint_every == 0 and not self._skipped):
                     self.save()

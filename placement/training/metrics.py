@@ -1,7 +1,7 @@
 """A run's metrics: one row per iteration in `metrics.csv`, in TensorBoard's event files and on the console.
 
-TensorBoard also receives the settings as hyperparameters. A run that is resumed at iteration k drops rows past k, and
-continues.
+TensorBoard also receives the settings as hyperparameters, and pictures. A run that is resumed at iteration k drops rows
+past k, and continues.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ import csv
 import io
 import math
 import re
+import struct
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.proto.summary_pb2 import Summary
@@ -129,6 +133,16 @@ class MetricsWriter:
             self._rewrite(rows)
             self._add_scalars(int(float(rows[-1]["iteration"])), changed)
 
+    def add_pictures(self, iteration: int, pictures: Mapping[str, bytes]) -> None:
+        """Adds PNG files to TensorBoard's files, by their names."""
+        values = []
+        for name, png in pictures.items():
+            width, height = struct.unpack(">II", png[16:24])  # from the header
+            image = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+            values.append(Summary.Value(tag=f"placement/{name}", image=image))
+        if values:
+            self._add_event(iteration, summary=Summary(value=values))
+
     def _add_scalars(self, iteration: int, row: Row) -> None:
         finite = {name: value for name, value in row.items() if math.isfinite(value)}
         values = [Summary.Value(tag=tag(name), simple_value=value) for name, value in finite.items()]
@@ -174,8 +188,18 @@ class ProgressSink(Protocol):
     def note(self, text: str) -> None: ...
 
 
+class TrainingProgress(ProgressSink, Protocol):
+    """Shows a run to people, and the state of its processes if there are several. Used in a `with` statement."""
+
+    def __enter__(self) -> TrainingProgress: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def processes(self, table: Table) -> None: ...
+
+
 class Remaining:
-    """Estimates the remaining time of a run. The arguments are those of `Progress`."""
+    """Estimates the remaining time of a run. The arguments are those of `make_progress`."""
 
     def __init__(self, iterations: int, minutes: float) -> None:
         self._iterations, self._limit = iterations, minutes * 60 if minutes else math.inf
@@ -192,11 +216,8 @@ class Remaining:
         return by_clock if math.isnan(by_iterations) and by_clock < math.inf else min(by_iterations, by_clock)
 
 
-class Progress:
-    """Prints a line per iteration of a run with limits on iterations and minutes (0: no limit).
-
-    `cost` is the name of the training cost.
-    """
+class PlainProgress:
+    """Prints a line per iteration. The arguments are those of `make_progress`."""
 
     def __init__(
         self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
@@ -205,17 +226,90 @@ class Progress:
         self._remaining = Remaining(iterations, minutes)
         self._console = console or Console()
 
+    def __enter__(self) -> PlainProgress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
     def iteration(self, row: Row) -> None:
         components = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in COMPONENTS.items())
         self.note(
             f"iteration {int(row['iteration'])}/{self._iterations} · {int(row['episodes'])} episodes · "
             f"{self._cost} cost {_cost(row, 'cost_mean')}, best {_cost(row, 'best_so_far')} ({components}) · "
-            f"{row['steps_per_second']:,.0f} steps/s · {clock(row['seconds'])}, "
+            f"{_number(row, 'steps_per_second')} steps/s · {clock(row['seconds'])}, "
             f"{clock(self._remaining.seconds(row))} left"
         )
 
     def note(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def processes(self, table: Table) -> None:
+        """Shows nothing, since `metrics.csv` has the numbers."""
+
+
+class LiveProgress(PlainProgress):
+    """A bar and a table that are redrawn in place. The arguments are those of `make_progress`."""
+
+    def __init__(
+        self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
+    ) -> None:
+        super().__init__(iterations, minutes, cost=cost, console=console)
+        self._bar = Progress(
+            TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=40),
+            TextColumn("{task.fields[text]}"),
+        )
+        self._task = self._bar.add_task("training", total=iterations, text="starting …")
+        self._live = Live(Group(self._bar), console=self._console, refresh_per_second=4)
+        self._first: Row = {}
+        self._shown: dict[str, Table] = {}
+
+    def __enter__(self) -> LiveProgress:
+        self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def iteration(self, row: Row) -> None:
+        self._first = self._first or dict(row)
+        elapsed, left = clock(row["seconds"]), clock(self._remaining.seconds(row))
+        self._bar.update(self._task, completed=row["iteration"], text=f"{elapsed} elapsed, {left} left")
+        self._show("episodes", self._table(row))
+
+    def processes(self, table: Table) -> None:
+        self._show("processes", table)
+
+    def _show(self, name: str, table: Table) -> None:
+        self._shown[name] = table
+        self._live.update(Group(self._bar, *(self._shown[key] for key in sorted(self._shown))))
+
+    def _table(self, row: Row) -> Table:
+        rates = (
+            f"{int(row['episodes'])} episodes · {_number(row, 'steps_per_second')} steps/s · "
+            f"staleness {_number(row, 'staleness_mean')} · dead ends {_number(row, 'dead_ends')} · "
+            f"best so far {_cost(row, 'best_so_far')}"
+        )
+        table = Table(caption=rates, caption_justify="left")
+        table.add_column("sampled episodes")
+        for title in ("first mean", "mean", "best"):
+            table.add_column(title, justify="right")
+        for name, title in {"cost": f"{self._cost} cost", **COMPONENTS}.items():
+            first = _cost(self._first, f"{name}_mean")
+            style = "bold" if name == "cost" else ""
+            table.add_row(title, first, _cost(row, f"{name}_mean"), _cost(row, f"{name}_best"), style=style)
+        return table
+
+
+def make_progress(iterations: int, minutes: float = 0.0, *, cost: str = "proxy") -> TrainingProgress:
+    """A live table on a terminal, plain lines elsewhere, for a run with limits on iterations and minutes (0: no limit).
+
+    `cost` is the name of the training cost.
+    """
+    console = Console()
+    kind = LiveProgress if console.is_terminal else PlainProgress
+    return kind(iterations, minutes, cost=cost, console=console)
 
 
 def clock(seconds: float) -> str:
@@ -230,3 +324,8 @@ def clock(seconds: float) -> str:
 def _cost(row: Row, name: str) -> str:
     value = row.get(name, math.nan)
     return f"{value:.4f}" if math.isfinite(value) else "–"
+
+
+def _number(row: Row, name: str) -> str:
+    value = row.get(name, math.nan)
+    return f"{value:.3g}" if math.isfinite(value) and abs(value) < 1000 else f"{value:,.0f}"

@@ -139,7 +139,7 @@ class FakeLearner:
 
 
 class Silent:
-    """A `ProgressSink` that shows nothing and records its messages.
+    """A `TrainingProgress` that shows nothing and records its messages.
 
     Attributes:
         rows, notes: reported so far.
@@ -149,6 +149,12 @@ class Silent:
         self.rows: list[dict[str, float]] = []
         self.notes: list[str] = []
 
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
     def iteration(self, row: Mapping[str, float]) -> None:
         """Records the end of an iteration."""
         self.rows.append(dict(row))
@@ -156,3 +162,6 @@ class Silent:
     def note(self, text: str) -> None:
         """Records a message."""
         self.notes.append(text)
+
+    def processes(self, table: object) -> None:
+        """Ignores the table of processes."""

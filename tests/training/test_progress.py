@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import math
 
+import pytest
 from rich.console import Console
 
-from placement.training.metrics import Progress, Remaining, clock
+from placement.training.metrics import LiveProgress, PlainProgress, Remaining, clock, make_progress
 
 
 def _row(iteration: int) -> dict[str, float]:
@@ -23,18 +24,32 @@ def _row(iteration: int) -> dict[str, float]:
     }
 
 
-def test_a_line_says_everything() -> None:
+def _shown(kind: type, *, terminal: bool) -> str:
     stream = io.StringIO()
-    progress = Progress(10, console=Console(file=stream, width=150))
-    progress.note("a [note]")
-    for iteration in (1, 2):
-        progress.iteration(_row(iteration))
-    lines = stream.getvalue().splitlines()
+    console = Console(file=stream, force_terminal=terminal, width=150)
+    with kind(10, console=console) as progress:
+        progress.note("a [note]")
+        for iteration in (1, 2):
+            progress.iteration(_row(iteration))
+    return stream.getvalue()
+
+
+def test_plain_lines_say_everything() -> None:
+    lines = _shown(PlainProgress, terminal=False).splitlines()
     assert lines[0] == "a [note]"
     assert lines[2] == (
         "iteration 2/10 · 64 episodes · proxy cost 0.7500, best 0.6789 (wirelength 0.0500, density 0.5000, "
         "congestion 0.9000) · 1,234 steps/s · 00:20, 01:20 left"
     )
+
+
+@pytest.mark.parametrize("part", ["a [note]", "2/10", "0.7500", "0.7400", "congestion", "1,234 steps/s", "01:20 left"])
+def test_the_live_table_says_everything(part: str) -> None:
+    assert part in _shown(LiveProgress, terminal=True)
+
+
+def test_lines_where_there_is_no_terminal() -> None:
+    assert isinstance(make_progress(3), PlainProgress)
 
 
 def test_remaining_time_by_iterations_and_by_the_clock() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 import time
@@ -11,8 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from placement.engine.costs import compute_costs
+from placement.training.best import BestTracker
 from placement.training.metrics import MetricsWriter, episode_metrics, tag
+from tests.support.designs import four_macros
 from tests.support.episodes import episode
 
 
@@ -74,11 +79,19 @@ def test_tensorboard_files_hold_the_scalars(tmp_path: Path) -> None:
     assert [(event.step, round(event.value, 6)) for event in costs] == [(1, 0.1), (2, 0.2), (3, 0.3)]
 
 
-def test_tensorboard_has_the_settings(tmp_path: Path) -> None:
+def test_tensorboard_has_the_settings_and_the_placement(tmp_path: Path) -> None:
     plugin_data_pb2 = pytest.importorskip("tensorboard.plugins.hparams.plugin_data_pb2")
-    with MetricsWriter(tmp_path, hyperparameters={"seed": 3, "flips": True, "design": ["toy6"]}):
-        pass
-    content = _events(tmp_path).summary_metadata["_hparams_/session_start_info"].plugin_data.content
+    best = BestTracker([four_macros()])
+    assert best.pictures() == {}
+    with MetricsWriter(tmp_path, hyperparameters={"seed": 3, "flips": True, "design": ["toy6"]}) as writer:
+        for iteration in (1, 2):  # the second time, the best placement is the same
+            best.report(0, compute_costs(four_macros()), four_macros().initial, origin="test")
+            writer.add_pictures(iteration, best.pictures())
+    events = _events(tmp_path)
+    (image,) = events.Images("placement/four_macros")
+    with Image.open(io.BytesIO(image.encoded_image_string)) as picture:
+        assert picture.size == (image.width, image.height)
+    content = events.summary_metadata["_hparams_/session_start_info"].plugin_data.content
     started = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
     shown = {name: value.WhichOneof("kind") for name, value in started.items()}
     assert shown == {"seed": "number_value", "flips": "bool_value", "design": "string_value"}

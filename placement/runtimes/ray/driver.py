@@ -23,6 +23,7 @@ from placement.runtimes.ray.learner_process import LearnerProcess
 from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Timing, Who, processes_of, require_shares
 from placement.runtimes.ray.role_process import MAX_CALLS, CacheProcess, Factories, ShardProcess
 from placement.runtimes.ray.rollout_process import ActorProcess, EvaluatorProcess
+from placement.runtimes.ray.telemetry import processes_table
 from placement.training import run_folder
 from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
@@ -30,7 +31,7 @@ from placement.transport.gate import new_token
 from placement.utils.worker_threads import WorkerFailed
 
 if TYPE_CHECKING:
-    from placement.training.metrics import ProgressSink
+    from placement.training.metrics import TrainingProgress
 
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
@@ -65,7 +66,7 @@ class Member:
 def run(
     config: TrainConfig,
     *,
-    progress: ProgressSink | None = None,
+    progress: TrainingProgress | None = None,
     factories: Factories | None = None,
     timing: Timing | None = None,
     watch: Callable[[RunView], None] = lambda view: None,
@@ -80,7 +81,7 @@ def run(
         ReplayTimeout: no episodes arrived.
         WorkerFailed: a process keeps failing after restarts; a checkpoint of the last good state is saved.
     """
-    from placement.training.metrics import Progress
+    from placement.training.metrics import make_progress
     from placement.training.trained_policy import policy_folder
     from placement.utils.interruption import Interrupted, Interruption
 
@@ -89,20 +90,20 @@ def run(
     if config.initial_policy is not None:  # The learner reads the rest of it.
         run_folder.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
     folder = working_folder(config.run_dir)
-    shown = progress or Progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with run_folder.locked(folder), Interruption() as interruption:
         run_folder.write_record(folder, config)
         if (done := _finished(config, designs, folder, shown)) is not None:
             return done
         try:
-            with ray_connection.opened(config.runtime, folder, breakable=interruption.breakable) as ray:
+            with ray_connection.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
                 driver = Driver(ray, config, factories or Factories(), timing or Timing(), shown)
                 return driver.run(interruption.requested.is_set, watch)
         except Interrupted:  # while Ray started
             return Run(folder, interrupted=True)
 
 
-def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: ProgressSink) -> Run | None:
+def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: TrainingProgress) -> Run | None:
     """Calls `learner_loop.finished`, but only for a complete run: JAX could take the learner's accelerator."""
     if not _seems_finished(config, folder):
         return None
@@ -133,7 +134,7 @@ class Driver:
     """Supervises the processes of a run; `ray` is the connected module, and the other arguments are those of `run`."""
 
     def __init__(
-        self, ray: Any, config: TrainConfig, factories: Factories, timing: Timing, progress: ProgressSink
+        self, ray: Any, config: TrainConfig, factories: Factories, timing: Timing, progress: TrainingProgress
     ) -> None:
         self._ray, self._config, self._timing, self._progress = ray, config, timing, progress
         self._cluster, self._answered, self._lost = ray.get_runtime_context().gcs_address, time.monotonic(), False
@@ -284,6 +285,8 @@ class Driver:
             self._progress.iteration(row)
             if row["iteration"] > self._iteration:
                 self._iteration, self._deaths = row["iteration"], 0
+        restarts = {str(member.who): member.restarts for member in self._members}
+        self._progress.processes(processes_table(view.heartbeats, restarts))
         self._learner_is_ready = any(one.who == self._learner.who and one.ready for one in view.heartbeats)
         self._watch(view)
         self._check_start(view.heartbeats)

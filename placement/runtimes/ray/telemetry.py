@@ -1,4 +1,4 @@
-"""The measurements of processes as numbers by name, for heartbeats and `metrics.csv`.
+"""The measurements of processes as numbers by name, for heartbeats, the table of processes and `metrics.csv`.
 
 Latencies are in milliseconds: `<what>_ms_mean`, `_p50` (median) and `_p99`.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import psutil
 
-from placement.runtimes.ray.messages import Heartbeat
+from placement.runtimes.ray.messages import Heartbeat, RoleName
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
@@ -22,6 +24,14 @@ if TYPE_CHECKING:
     from placement.replay.shard_writer import ShardWriter
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
+
+COLUMNS = {  # titles of the table of processes, and their measures, of which a role shows those that it has
+    "episodes/s": ("episodes_per_second",),
+    "waiting": ("size",),
+    "read ms": ("read_ms_mean", "read_ms_p50", "read_ms_p99"),
+    "write ms": ("write_ms_mean", "write_ms_p50", "write_ms_p99"),
+    "memory MB": ("resident_mb",),
+}
 
 
 def resident_mb() -> float:
@@ -115,3 +125,26 @@ def _combine(name: str, values: list[float]) -> float:
     if name.endswith(("_mean", "_p50", "_fraction", "_mb")):
         return sum(finite) / len(finite)
     return sum(finite)
+
+
+def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
+    """A table of the run's processes, one line per role; `restarts` are counts by the processes' names."""
+    from placement.report.placement_metrics import make_table  # Only the driver draws.
+
+    rows: list[list[str]] = []
+    numbers = summarise(heartbeats)
+    for role in RoleName:
+        members = {name: count for name, count in restarts.items() if name.split()[0] == role}
+        if members:
+            ready = sum(one.ready for one in heartbeats if one.who.role is role)
+            cells = [" / ".join(_texts(numbers, role, names)) for names in COLUMNS.values()]
+            rows.append([role.value, f"{ready} of {len(members)}", *cells, str(sum(members.values()))])
+    columns = ("processes", "live", *COLUMNS, "restarts")
+    return make_table(columns, rows, caption="latencies: mean / median / 99th percentile")
+
+
+def _texts(numbers: Mapping[str, float], role: RoleName, names: Sequence[str]) -> list[str]:
+    values = [numbers.get(f"{role}_{name}", math.nan) for name in names]
+    if all(math.isnan(value) for value in values):
+        return []
+    return ["–" if math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}" for value in values]
