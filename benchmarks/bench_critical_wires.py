@@ -69,7 +69,7 @@ class KnownWires(Bench):
         return legal.placement
 
     def _kept_round(self, cells: CellPlacement, again: Again, weights: Weights, rounds: int) -> Placement:
-        """Returns the kept legal cells if the first round has these weights and adds those of its cells to the second."""
+        """Returns the kept legal cells if the first round has these weights and the second adds those of its cells."""
         critical, begun = self._critical(), itertools.count()
         critical.weight |= weights
 
