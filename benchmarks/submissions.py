@@ -16,9 +16,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
+from placement.benchmark.aggregates import METRICS
 from placement.benchmark.benchmark_plots import draw_board
-from placement.benchmark.leaderboard import Results, read_results
-from placement.benchmark.leaderboard_page import IMAGES, PROFILE_NAME, TIME_NAME, groups, pictures, sections
+from placement.benchmark.leaderboard import SCORES, Results, board, headline, read_results
+from placement.benchmark.leaderboard_page import PROFILE_NAME, TIME_NAME, groups, heading, tables
 from placement.benchmark.running import Result
 from placement.benchmark.scoring import broken_rules, costs_of
 from placement.benchmark.suites import content_checksum, design_path, read_suite
@@ -31,8 +34,14 @@ from placement.netlist.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "benchmark.md"
+IMAGES = "images"
+"""Folder of the page's pictures, beside the page."""
 TOLERANCE = 1e-6
 """Relative difference up to which scores count as equal."""
+PICTURES = {
+    PROFILE_NAME: "Share of each placer's runs by normalised cost",
+    TIME_NAME: "Normalised chip cost of each placer by CPU time",
+}
 HEAD = (
     "# Benchmark\n\n"
     "<!-- Written by `python benchmarks/submissions.py page` from benchmarks/results/. -->\n\n"
@@ -117,7 +126,82 @@ def _difference(result: Result, file: Path, path: Path, design: Design) -> str |
 
 def page(results: Results, notes: Mapping[str, str]) -> str:
     """Returns the page of these results; `notes` are those of `read_notes`."""
-    return "\n".join([HEAD, *sections(results, notes)])
+    lines = [HEAD]
+    for suite, version, split, group in groups(results):
+        lines += [heading(suite, version, split), "", *_about(suite, split, group), ""]
+        texts = [_findings(group), notes.get(f"{suite}-{version}", "")]
+        texts += [f"![{PICTURES[name]}]({IMAGES}/benchmark_{suite}_{name})" for name in _pictures(group)]
+        for text in filter(None, texts):
+            lines += [text, ""]
+        lines += [*tables(group), "### Setup", "", *_provenance(group), ""]
+    return "\n".join(lines)
+
+
+def _about(suite: str, split: str, results: Results) -> list[str]:
+    """Describes the suite, the number of runs, and the designs of the split without runs."""
+    known = {str(one["design"]) for one in results}
+    text = f"{len(results)} runs on {len(known)} designs."
+    try:
+        found = read_suite(suite)
+        missing = [one.name for one in found.chosen(split) if one.name not in known]
+    except DesignError:  # a user-defined suite
+        return [text]
+    lines = [f"{found.about[0].upper()}{found.about[1:]}. {text}"]
+    return lines + (["", f"Not run: {', '.join(f'`{name}`' for name in missing)}."] if missing else [])
+
+
+def _findings(results: Results) -> str:
+    """Describes the best placer by the headline metric, its margin, and the number of failed runs."""
+    metric = headline(results)
+    rows = board(results, metric)
+    if len(rows) < 2 or not rows[0].score.value < rows[1].score.value < math.inf:
+        return ""
+    first, second = rows[:2]
+    costs: dict[str, dict[str, list[float]]] = {}
+    for one in results:
+        if one["status"] == "ok" and metric in one["scores"]:
+            own = costs.setdefault(str(one["design"]), {})
+            own.setdefault(str(one["placer"]), []).append(one["scores"][metric])
+    medians = [{placer: float(np.median(values)) for placer, values in own.items()} for own in costs.values()]
+    best = [min(own, key=own.__getitem__) for own in medians]
+    failed = sum(one["status"] != "ok" for one in results)
+    what, gap = SCORES[metric][0].partition(",")[0], 1 - first.score.value / second.score.value
+    return (
+        f"{first.placer} has the lowest {what}, {gap:.1%} below that of {second.placer}, and the lowest median on "
+        f"{best.count(first.placer)} of {len(best)} designs. {failed} of {len(results)} runs failed."
+    )
+
+
+def _pictures(results: Results) -> list[str]:
+    """Returns the pictures to show; costs of clusters are omitted if placers are ranked by placed cells."""
+    return [name for name in PICTURES if name != TIME_NAME or headline(results) == METRICS[0]]
+
+
+def _provenance(results: Results) -> list[str]:
+    machines = sorted(
+        {f"{m['processor']}, {m['cores']} cores, {m['system']}" for one in results if (m := one.get("machine"))}
+    )
+    loads = [one["machine"]["load"] for one in results if one.get("machine")]
+    versions = sorted({", ".join(f"{name} {v}" for name, v in one.get("versions", {}).items()) for one in results})
+    dates = sorted(str(one.get("finished", ""))[:10] for one in results)
+    lines = [f"- Machine: {text}" for text in machines] + [f"- Versions: {text}" for text in versions]
+    if loads:
+        lines.append(f"- Load average at the start of a run: {min(loads):.1f} to {max(loads):.1f}")
+    spent, clock = (sum(one.get(key) or 0.0 for one in results) / 3600 for key in ("cpu_seconds", "wall_seconds"))
+    seeds = sorted({int(one["seed"]) for one in results})
+    placers = dict.fromkeys(str(one["placer"]) for one in results if one.get("template") is None)
+    full = " full=true" if any("routed_wirelength" in one["scores"] for one in results) else ""
+    one = results[0]
+    where = one["suite"] if one["suite_version"] else f"design={one['suite']}"
+    where += "" if one["split"] == "test" else f" split={one['split']}"
+    command = f"macro-placement benchmark {where} placers={','.join(placers)} seeds={len(seeds)}{full}"
+    return [
+        f"- Command: `{command}`",
+        *lines,
+        f"- Finished: {dates[0]} to {dates[-1]}",
+        f"- Seeds: {', '.join(map(str, seeds))}",
+        f"- Total time without scoring: {spent:.2f} CPU-hours, {clock:.2f} hours wall-clock",
+    ]
 
 
 def read_notes(folder: Path) -> dict[str, str]:
@@ -126,12 +210,12 @@ def read_notes(folder: Path) -> dict[str, str]:
 
 
 def write_page(folder: Path, out: Path) -> None:
-    """Writes the page of all results below a folder, and its pictures in the folder `IMAGES` beside it."""
+    """Writes the page of all results below a folder, and its pictures in a folder beside it."""
     results, images = results_in(folder), out.parent / IMAGES
     images.mkdir(parents=True, exist_ok=True)
     for suite, version, _, group in groups(results):
         if version:
-            names = {name: images / f"benchmark_{suite}_{name}" for name in pictures(group)}
+            names = {name: images / f"benchmark_{suite}_{name}" for name in _pictures(group)}
             draw_board(names[PROFILE_NAME], names.get(TIME_NAME), group)
     write_whole(out, page(results, read_notes(folder)))
     print(f"{len(results)} results: {out}")

@@ -226,19 +226,11 @@ def _import(public: PublicDesign, files: Path, out: Path) -> None:
     """Imports the files of a public design as `fetch` specifies."""
     from placement.api import import_design  # JAX takes seconds to import
 
-    words, values = public.importing.split(), dict[str, list[str]]()
-    for word in words:
-        if word.startswith("--"):
-            key = word.removeprefix("--")
-            values[key] = []
-        else:
-            values[key].append(word.replace("{}", str(files)))
-    halo = float(values.get("halo", ["0"])[0])
-    settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
+    given = {option: [files / name for name in names] for option, names in public.importing.items()}
     import_design(
-        lef=values["lef"],
-        def_=next(iter(values.get("def", [])), None),
-        protobuf=next(iter(values.get("protobuf", [])), None),
+        lef=given["lef"],
+        def_=next(iter(given.get("def", [])), None),
+        protobuf=next(iter(given.get("protobuf", [])), None),
         out=out,
-        settings=settings,
+        settings=ImportSettings(constraints=ConstraintSettings(halo=(public.halo, public.halo))),
     )

@@ -1,7 +1,6 @@
 """The commands that download, describe and generate designs: `fetch`, `describe`, `generate`."""
 
 import dataclasses
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +114,7 @@ def fetch_design(config: FetchConfig, console: Console) -> None:
         folder = fetch(config.name, out, source=config.source, progress=progress)
     _say(console, f"{config.name}: {len(design.files)} files, {design.size / 1e6:.1f} MB, verified: {folder}")
     if design.importing:
-        arguments = design.importing.replace("{}", shlex.quote(str(folder)))
-        _say(console, f"next: macro-placement import {arguments} --out designs/{config.name}")
+        _say(console, f"next: macro-placement import {design.import_arguments(folder)} --out designs/{config.name}")
     elif out is None:
         _say(console, f"next: macro-placement search design={config.name}")
 

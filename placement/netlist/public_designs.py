@@ -7,10 +7,12 @@ import dataclasses
 import difflib
 import hashlib
 import http.client
+import json
+import shlex
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -43,115 +45,35 @@ class PublicDesign:
 
     about: str  # a one-line description
     files: tuple[PublicFile, ...]  # its files; the netlist is last, since a folder without it is not a design
-    # the arguments of `macro-placement import` that make a design of the files, with `{}` for their folder; empty if
-    # the files already are a design
-    importing: str = ""
+    # files by option of `macro-placement import`, which makes a design of them; empty if they already are a design
+    importing: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    halo: float = 0.0  # µm, of the import
 
     @property
     def size(self) -> int:
         """Total size of the files, in bytes."""
         return sum(file.size for file in self.files)
 
-
-_ARIANE = "Flows/NanGate45/ariane133"
-_CT_ARIANE = "CodeElements/FormatTranslators/test/CTAriane"
-_LEFS = "Enablements/NanGate45/lef"
-_PUBLISHED = "32faaf996f9f13dd9cfa5fcbf708c668d56be984"
-_FLAT_ARIANE = (
-    PublicFile(
-        "NangateOpenCellLibrary.tech.lef", f"{_LEFS}/NangateOpenCellLibrary.tech.lef", 19_485,
-        "834a79295054cd4209178d1bade67c353863c47bb4b3c22ee38b862b7cec37f2",
-    ),
-    PublicFile(
-        "fakeram45_256x16.lef", f"{_LEFS}/fakeram45_256x16.lef", 15_329,
-        "9765349e8d204e1a2ef868740bcfc780162fe0a8f06ebfad0de22b6b3ebc7f34",
-    ),
-    PublicFile(
-        "ariane.pb.txt.gz", f"{_ARIANE}/netlist/ariane.pb.txt.gz", 2_332_391,
-        "fd4141ac2d3be5066ebaf9969903a318c6d268eb95004b0b7eaa7c42573f9906",
-    ),
-)  # fmt: skip
-_ARIANE_IMPORT = "--protobuf {}/ariane.pb.txt.gz --lef {}/NangateOpenCellLibrary.tech.lef {}/fakeram45_256x16.lef"
+    def import_arguments(self, folder: Path) -> str:
+        """The arguments of `macro-placement import` for the files in a folder."""
+        words = [
+            word
+            for option, names in self.importing.items()
+            for word in (f"--{option}", *(shlex.quote(str(folder / name)) for name in names))
+        ]
+        return " ".join([*words, *([f"--halo {self.halo:g}"] if self.halo else [])])
 
 
-def _published(placer: str, size: int, sha256: str) -> PublicFile:
-    """The published comparison's floorplan, with the macros where a placer put them."""
-    path = f"{_ARIANE}/def/refs/{placer}/ariane_fp_placed_macros.def"
-    return PublicFile(f"{placer}.def", path, size, sha256, _PUBLISHED)
+def _listed() -> dict[str, PublicDesign]:
+    """The designs in `public_designs.json`."""
+    listed = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return {
+        name: PublicDesign(**one | {"files": tuple(PublicFile(**file) for file in one["files"])})
+        for name, one in listed.items()
+    }
 
 
-PUBLIC_DESIGNS = {  # the designs that can be fetched, by name
-    "ariane133_ng45": PublicDesign(
-        "Ariane RISC-V core, NanGate45, clustered: 133 hard and 782 soft macros",
-        (
-            PublicFile(
-                "initial.plc", f"{_ARIANE}/netlist/output_CT_Grouping/initial.plc", 41_356,
-                "6d85f1cce904ceb19ad9726b8d3eee3d17387c2552d74e67e5f9350a5e269bbe",
-            ),
-            PublicFile(
-                "legalized.plc", f"{_ARIANE}/netlist/output_CT_Grouping/legalized.plc", 41_218,
-                "bce97dc18c7a28ea151f4444d7d9a40b7ae9f2001ea7ea72e6a5ee925ec52a9d",
-            ),
-            PublicFile(
-                "netlist.pb.txt", f"{_ARIANE}/netlist/output_CT_Grouping/netlist.pb.txt", 11_093_217,
-                "a54bc9ef70a32e2e0b19c312427a46622f5d40bf294a4b7d0594af7e4440efd3",
-            ),
-        ),
-    ),
-    "ariane133_ng45_51": PublicDesign(
-        "the same core before clustering, 88,411 cells, in a die of 1,600 µm",
-        (
-            PublicFile(
-                "floorplan.def", f"{_ARIANE}/def/ariane133_fp.def", 170_907,
-                "5e1e80d0c121197d68e7f15608ddbd2fc62ffb01d712ff1463fe5979b1a32880",
-                "c148f72d33c10374aa5ee474a7c7c89d665fa31e",
-            ),
-            *_FLAT_ARIANE,
-        ),
-        f"{_ARIANE_IMPORT} --def {{}}/floorplan.def --halo 5",
-    ),
-    "ariane133_ng45_68": PublicDesign(
-        "the same core on the floorplan of the published comparison, with macro placements from five placers",
-        (
-            _published("CT_AC", 179_871, "85b228ef3d0fe75ca5ea3a3c860ce15e5ecac0bc2e0349de0e80949e8eaa3eb7"),
-            _published("CT_Scratch", 179_882, "26d51b25d35ce37fc8d5a5089b7e5379aa27813909e867a6e6c4d4577839e58e"),
-            _published("Human", 179_840, "7be70b9503b80e063f64edfc56fb8cd3f665ffeac80ece16b768e370e6930d60"),
-            _published("RePlAce", 179_919, "e2144def37b9514a54ab7cb747b2a254bee7035285cd5d722e7e35f0c3456b8d"),
-            _published("SA", 179_874, "8358ce704d07d739e4064be46830a62596659a85e1a32aee11dea17a947468db"),
-            *_FLAT_ARIANE,
-        ),
-        f"{_ARIANE_IMPORT} --def {{}}/Human.def --halo 5",
-    ),
-    "ct_ariane": PublicDesign(
-        "Circuit Training's Ariane as LEF and DEF: 133 macros, 82,954 placed components",
-        (
-            PublicFile(
-                "ariane.lef", f"{_CT_ARIANE}/ariane.lef", 317_375,
-                "854c1b8900d07c6f3371b8b54e3c982e7175e9bec62a78c7de1d2063ec46af82",
-            ),
-            PublicFile(
-                "ariane.def.gz", f"{_CT_ARIANE}/ariane.def.gz", 2_122_936,
-                "8c3c13ea95e32aa5be6abc3560725eebe0defe029fe4bfeb62c3d2d70eec3139",
-            ),
-        ),
-        "--lef {}/ariane.lef --def {}/ariane.def.gz",
-    ),
-    "ct_ariane_x2": PublicDesign(
-        "Circuit Training's Ariane twice as LEF and DEF: 266 macros, 165,908 placed components",
-        (
-            PublicFile(
-                "ariane.lef", f"{_CT_ARIANE}/ariane.lef", 317_375,
-                "854c1b8900d07c6f3371b8b54e3c982e7175e9bec62a78c7de1d2063ec46af82",
-            ),
-            PublicFile(
-                "ariane_X2_xflip.def.gz", f"{_CT_ARIANE}/ariane_X2_xflip.def.gz", 3_921_853,
-                "9683110afc9495ceab523db023f7610d0bd1e00f654605b731ed776e73997844",
-            ),
-        ),
-        "--lef {}/ariane.lef --def {}/ariane_X2_xflip.def.gz",
-    ),
-}  # fmt: skip
-
+PUBLIC_DESIGNS = _listed()  # the designs that can be fetched, by name
 Progress = Callable[[PublicFile, int], None]
 """Called with a file and the number of its bytes that have arrived; with its size once it is written."""
 

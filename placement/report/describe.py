@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection, PolyCollection
-from matplotlib.colors import hsv_to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
@@ -204,7 +203,10 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
     drawing.dress_view(axes, drawing.View(*around))
     axes.set(xlabel="x in the design's files (µm)", ylabel="y in the design's files (µm)")
     _draw_plan(axes, imported)
-    cells = _draw_cells(axes, imported)
+    cluster = imported.clustering.cluster
+    cells = flat.cells[placement.placed[flat.cells] & (cluster[flat.cells] >= 0)]
+    shown = cells[:: -(-len(cells) // MOST_CELLS) or 1]
+    drawing.draw_cells(axes, placement.x[shown], placement.y[shown], cluster[shown])
     axes.add_collection(_macros(imported, netlist.hard[is_placed]))
     if len(unplaced):
         look: dict[str, Any] = {"facecolors": drawing.MOVABLE.face, "edgecolors": drawing.MOVABLE.edge}
@@ -217,7 +219,7 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
     style.head(
         figure, flat.name, line + (f" · {len(unplaced):,} unplaced macros, on the right" if len(unplaced) else "")
     )
-    _legend(figure, imported, cells=cells)
+    _legend(figure, imported, cells=len(cells))
     return figure
 
 
@@ -238,25 +240,6 @@ def _rectangles(corners: np.ndarray, **look: Any) -> PatchCollection:
     """A collection of rectangles; `corners` is float64 [K, 4]."""
     boxes = [Box((low_x, low_y), high_x - low_x, high_y - low_y) for low_x, low_y, high_x, high_y in corners.tolist()]
     return PatchCollection(boxes, **look)
-
-
-def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
-    """Draws dots at the placed cells in their clusters' colours; returns how many cells are placed."""
-    flat, cluster = imported.flat, imported.clustering.cluster
-    cells = flat.cells[flat.placement.placed[flat.cells] & (cluster[flat.cells] >= 0)]
-    if len(cells):
-        shown = cells[:: -(-len(cells) // MOST_CELLS)]
-        size, colours = max(0.3, min(12.0, 40_000 / len(shown))), _cluster_colours(imported.clustering.count)
-        look: dict[str, Any] = {"s": size, "c": colours[cluster[shown]], "linewidths": 0, "zorder": 2}
-        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], rasterized=True, **look)
-    return len(cells)
-
-
-def _cluster_colours(count: int) -> np.ndarray:
-    """Colours in which successive clusters differ (golden angle steps of the hue), float64 [count, 3]."""
-    number = np.arange(count)
-    hue = number * 0.618033988749895 % 1
-    return hsv_to_rgb(np.stack((hue, 0.35 + 0.3 * (number % 3) / 2, 0.95 - 0.3 * (number % 4) / 3), axis=1))
 
 
 def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
@@ -292,7 +275,7 @@ def _legend(figure: Figure, imported: ImportedDesign, *, cells: int) -> None:
     if len(netlist.ports):
         entries.append(drawing.marker_key(f"ports ({len(netlist.ports):,})", drawing.PORT_FACE, "s"))
     if cells:
-        entries.append(drawing.cells_key(_cluster_colours(3)))
+        entries.append(drawing.cells_key())
     if any(not blockage.layer for blockage in plan.blockages):
         entries.append(Patch(facecolor=_BLOCKAGE, label="blockages"))
     if plan.regions:

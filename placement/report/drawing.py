@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
@@ -33,6 +34,8 @@ MOVABLE = Look("#9cc7e4", "#0072b2")
 FIXED = Look("#c3c8cd", "#5b646d")
 SOFT = Look("#b9e3d4", "#6fbf9f", 0.7)
 PORT_FACE = "#b97f00"
+CLUSTER_COLOURS = colormaps["tab20"](np.arange(20))
+NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
 
 X_LABEL, Y_LABEL = "x from the canvas's left edge (µm)", "y from its lower edge (µm)"
 
@@ -132,9 +135,19 @@ def marker_key(label: str, face: Any, marker: Any, size: float = 5) -> Artist:
     return Line2D([], [], linestyle="none", label=label, **look)
 
 
-def cells_key(colours: Sequence[Any] | np.ndarray) -> Artist:
+def draw_cells(axes: Axes, x: np.ndarray, y: np.ndarray, cluster: np.ndarray, *, scale: float = 1.0) -> None:
+    """Draws standard cells as dots, `scale` times the usual size, in the colours of their clusters (-1: grey)."""
+    order = np.random.default_rng(0).permutation(int(cluster.max(initial=0)) + 1)
+    colours = CLUSTER_COLOURS[order[np.maximum(cluster, 0)] % len(CLUSTER_COLOURS)]
+    colours = np.where((cluster >= 0)[:, None], colours, NO_CLUSTER)
+    size = scale * float(np.clip(3e4 / max(1, len(x)), 0.2, 6.0))
+    axes.scatter(x, y, s=size, c=colours, linewidths=0, rasterized=True, zorder=2)
+
+
+def cells_key() -> Artist:
     """A legend entry for standard cells in their clusters' colours: dots in three of them."""
-    look: dict[str, Any] = {"sizes": (6,), "facecolors": colours, "linewidths": 0, "transform": IdentityTransform()}
+    look: dict[str, Any] = {"sizes": (6,), "facecolors": CLUSTER_COLOURS[[0, 4, 2]], "linewidths": 0}
+    look["transform"] = IdentityTransform()
     return PathCollection([Path.unit_circle()], **look, label="standard cells, a colour per cluster")
 
 

@@ -34,9 +34,7 @@ MAP_LIMIT = 1.5  # the value at the end of every map's colour scale; higher valu
 
 MapPanel = tuple[str, np.ndarray, str]  # a map to draw: its heading, values (float64 [R, C]), and their unit
 
-_CLUSTER_COLOURS = 20  # number of colours in Matplotlib's tab20
 _LARGEST_PIECE, _MOST_PIECES = "#CFE3D4", 8  # the largest piece of row area; number of pieces with own colours
-_NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
 _PATH_COLOURS = ListedColormap(colormaps["YlOrRd"](np.linspace(1.0, 0.4, 256)), name="slack")  # worst: dark red
 _OVERFLOW = "overflow above 1"
 _COST_MAPS = {  # the units of density and congestion, by the cost's name
@@ -144,7 +142,6 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
     figure, axes = canvas_figure(design, placement)
     boxes = np.stack([area.x_low, area.y_low, area.x_high, area.y_high], axis=1)
     corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
-    palette = [colormaps["tab20"](number) for number in range(_CLUSTER_COLOURS)]
     slivers, counts = area.sites < SLIVER, RowCounts.of(area)
     entries = []
     for piece in range(min(counts.row_pieces, _MOST_PIECES)):
@@ -152,7 +149,11 @@ def plot_rows(design: Design, placement: Placement, area: RowArea, *, title: str
         chosen = ~slivers & ((area.piece >= piece) if last else (area.piece == piece))
         name = f"{counts.row_pieces - piece} smaller ones" if last and counts.row_pieces > _MOST_PIECES else "a piece"
         label = f"the largest piece ({counts.largest_piece:.1%})" if piece == 0 else name
-        entries.append(_draw_runs(axes, corners[chosen], _LARGEST_PIECE if piece == 0 else palette[2 * piece], label))
+        entries.append(
+            _draw_runs(
+                axes, corners[chosen], _LARGEST_PIECE if piece == 0 else drawing.CLUSTER_COLOURS[2 * piece], label
+            )
+        )
     entries.append(_draw_runs(axes, corners[slivers], style.INK, f"slivers ({counts.sliver_sites:,} sites)"))
     drawing.draw_hard(axes, design, placement)
     pieces = "one piece" if counts.row_pieces == 1 else f"{counts.row_pieces:,} pieces"
@@ -299,25 +300,18 @@ def _cells_legend(design: Design, placement: Placement, cells: DrawnCells) -> li
     kinds = ((len(movable), drawing.MOVABLE, "hard macros"), (len(fixed), drawing.FIXED, "fixed macros"))
     entries = drawing.macro_keys(kinds)
     if (cells.cluster >= 0).any():
-        entries.append(drawing.cells_key([colormaps["tab20"](number) for number in (0, 4, 2)]))
+        entries.append(drawing.cells_key())
     if (cells.cluster < 0).any():
-        entries.append(drawing.marker_key("cells without a cluster", _NO_CLUSTER, "o"))
+        entries.append(drawing.marker_key("cells without a cluster", drawing.NO_CLUSTER, "o"))
     return entries
 
 
 def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: DrawnCells, *, scale: float = 1.0) -> None:
     """Draws the cells as dots, `scale` times as large as in a single picture, and the hard macros above them."""
-    palette = np.array([colormaps["tab20"](number) for number in range(_CLUSTER_COLOURS)])
-    order = np.random.default_rng(0).permutation(max(1, int(cells.cluster.max(initial=0)) + 1))
-    colours = palette[order[np.maximum(cells.cluster, 0)] % _CLUSTER_COLOURS]
-    colours = np.where((cells.cluster >= 0)[:, None], colours, _NO_CLUSTER)
-    size = scale * float(np.clip(3e4 / max(1, len(cells.x)), 0.2, 6.0))
-    axes.scatter(cells.x, cells.y, s=size, c=colours, linewidths=0, rasterized=True)
-    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        for corners in drawing.outlines(design.netlist, placement, nodes):
-            axes.fill(*corners.T, facecolor=look.face, edgecolor=look.edge, linewidth=0.6)
-    for corners in cells.members:
-        axes.fill(*corners.T, fill=False, edgecolor=drawing.MOVABLE.edge, linewidth=0.3)
+    drawing.draw_cells(axes, cells.x, cells.y, cells.cluster, scale=scale)
+    drawing.draw_hard(axes, design, placement)
+    edges: dict[str, Any] = {"facecolors": "none", "edgecolors": drawing.MOVABLE.edge, "linewidths": 0.3}
+    axes.add_collection(PolyCollection(list(cells.members), **edges, zorder=4), autolim=False)
 
 
 def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title: str = "") -> Figure:

@@ -190,8 +190,15 @@ def test_the_catalogue_is_consistent():
         assert len({file.name for file in design.files}) == len(design.files), name
         for file in design.files:
             assert len(file.sha256) == 64 and file.size > 0, file
-        named = {word.partition("/")[2] for word in design.importing.split() if word.startswith("{}/")}
+        named = {file for files in design.importing.values() for file in files}
         assert named <= {file.name for file in design.files}, name
+
+
+def test_the_arguments_of_an_import() -> None:
+    assert PUBLIC_DESIGNS["ariane133_ng45_51"].import_arguments(Path("my chips")) == (
+        "--protobuf 'my chips/ariane.pb.txt.gz' --lef 'my chips/NangateOpenCellLibrary.tech.lef' "
+        "'my chips/fakeram45_256x16.lef' --def 'my chips/floorplan.def' --halo 5"
+    )
 
 
 DATA = [Path(folder) for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep) if folder]
