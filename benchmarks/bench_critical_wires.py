@@ -2,34 +2,37 @@
 
     python benchmarks/bench_critical_wires.py DESIGN … --out FOLDER
 
-FOLDER contains the searches of `bench_timing_search.py`; the macros are those of its flow "wires". Around the same
-macros, the cells are spread again with weights from the critical paths of
+FOLDER contains the searches of `bench_timing_search.py`. Around the macros of each, the cells are spread again with
+weights from the critical paths of
 
     rounds     their own cells, in two rounds, as the full evaluation does
     netlist    the netlist without wire delays
+    first      the netlist without wire delays, and in a second round also of the cells of the first
     other      the cells around another placement of the macros
     mean       the cells around each of the other placements in FOLDER (the mean of the weights)
+
+The cells by wirelength and those of each round are compared as in the full evaluation.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from bench_timing_search import Bench, Values, interval, scaled, shortest
+from bench_timing_search import Bench, Values, interval, shortest
 
-from placement.flat.critical_wires import CriticalWires
+from placement.flat.critical_wires import LATENESS, MARGIN, MOST_PATHS, MOST_WEIGHT, CriticalWires
 from placement.flat.flat_evaluator import Again
 from placement.flat.global_placement import CellPlacement
 from placement.flat.problem import half_perimeter
-from placement.flat.timing import TimingEvaluator
-from placement.netlist.design import Placement
+from placement.netlist.design import Netlist, Placement
+from placement.netlist.errors import DesignError
 
-MISSED = 0.075  # slack by which the worst path misses a clock, relative to its period
 Weights = dict[tuple[int, int], float]
 
 
@@ -37,20 +40,26 @@ class KnownWires(Bench):
     """Places cells with weights that are known in advance."""
 
     def rows(self) -> list[Values]:
-        """Returns wirelength and slack by source of the weights, for each search of the flow "wires"."""
+        """Returns wirelength and slack by source of the weights, for each search whose cells have negative slack."""
         folder, prefix = self._given.out, f"{self.name}-"
         self._time_at(json.loads((folder / f"{prefix}clock.json").read_text())["scale"])
         stems = [one.name.removeprefix(prefix).removesuffix(".plc") for one in sorted(folder.glob(f"{prefix}*.plc"))]
         spread = {stem: self._evaluator.shorter_spread(self._searched(stem, 0, 0)[0]) for stem in stems}
-        found = {stem: self._weights(self._timer, self._legal(cells)) for stem, (cells, _) in spread.items()}
-        netlist = self._without_wires()
-        rows, wires = [], [stem for stem in stems if stem.startswith("wires-")]
-        for number, stem in enumerate(wires):
-            cells, again = spread[stem]
+        legal = {stem: self._legal(cells) for stem, (cells, _) in spread.items()}
+        found = {stem: self._critical(legal[stem]).weight for stem in stems}
+        rows = []
+        for number, stem in enumerate(stems):
+            slack = self._timer.evaluate(legal[stem], paths=0)
+            if slack.tns == 0:
+                continue
             others = [found[one] for one in stems if one != stem]
-            sources = {"netlist": netlist, "other": found[wires[(number + 1) % len(wires)]], "mean": mean(others)}
-            results = {"none": self._legal(cells), "rounds": self._legal(self._evaluator.legal_rounds(cells, again)[0])}
-            results |= {source: self._legal(self._again(again, weights)) for source, weights in sources.items()}
+            netlist = self._without_wires(slack.wns)
+            sources = {
+                "netlist": (netlist, 1), "first": (netlist, 2), "other": (found[stems[(number + 1) % len(stems)]], 1),
+                "mean": (mean(others), 1),
+            }  # fmt: skip
+            results = {"none": legal[stem], "rounds": self._legal_round(*spread[stem])}
+            results |= {source: self._kept_round(*spread[stem], *given) for source, given in sources.items()}
             rows.append({source: self._measured(placement) for source, placement in results.items()})
         return rows
 
@@ -59,33 +68,47 @@ class KnownWires(Bench):
         assert legal is not None, "the design has no rows"
         return legal.placement
 
-    def _again(self, again: Again, weights: Weights) -> CellPlacement:
-        critical = CriticalWires(self._timer)
+    def _kept_round(self, cells: CellPlacement, again: Again, weights: Weights, rounds: int) -> Placement:
+        """Returns the kept legal cells if the first round has these weights and the second adds those of its cells."""
+        critical, begun = self._critical(), itertools.count()
         critical.weight |= weights
-        return again(critical.netlist())
+
+        def weighted(_: Netlist) -> CellPlacement:
+            if next(begun) == rounds:
+                raise DesignError("no further round")
+            found = again(critical.netlist())
+            critical.add(self._legal(found))
+            return found
+
+        return self._legal_round(cells, weighted)
+
+    def _legal_round(self, cells: CellPlacement, again: Again) -> Placement:
+        legal = self._evaluator.legal_rounds(cells, again)[1]
+        assert legal is not None, "the design has no rows"
+        return legal.placement
 
     def _measured(self, placement: Placement) -> Values:
         wirelength = half_perimeter(self._flat.netlist, placement)
         tns = self._timer.evaluate(placement, paths=0).tns
         return {"wirelength": wirelength, "tns": abs(tns) + 0.01 * shortest(self._timing)}
 
-    @staticmethod
-    def _weights(timer: TimingEvaluator, cells: Placement) -> Weights:
-        critical = CriticalWires(timer)
-        critical.add(cells)
-        return critical.weight
+    def _critical(self, cells: Placement | None = None) -> CriticalWires:
+        critical = CriticalWires(self._timer)
+        if cells is not None:
+            critical.add(cells)
+        return critical
 
-    def _without_wires(self) -> Weights:
-        """Returns the weights with all nodes at one point.
-
-        The clock is scaled so that the worst path misses it by `MISSED`.
-        """
-        origin = np.zeros(self._flat.netlist.num_nodes)
+    def _without_wires(self, wns: float) -> Weights:
+        """Returns the weights with all nodes at one point and all slacks shifted so that the worst is `wns`."""
+        origin, weights = np.zeros(self._flat.netlist.num_nodes), Weights()
         placed = np.ones_like(self._flat.placement.placed)
         point = dataclasses.replace(self._flat.placement, x=origin, y=origin, placed=placed)
-        slack, period = self._timer.evaluate(point, paths=0).total.wns, shortest(self._timing)
-        timing = scaled(self._timing, (period - slack) / (1 + MISSED) / period)
-        return self._weights(TimingEvaluator(timing, self._flat), point)
+        paths = self._timer.path_wires(point, paths=MOST_PATHS)
+        for slack, wires in paths:
+            weight = max(0.0, (MARGIN - (slack - paths[0][0] + wns) / shortest(self._timing)) / LATENESS)
+            for wire in map(tuple, wires.tolist() if weight else ()):
+                weights[wire] = min(MOST_WEIGHT, weights.get(wire, 0.0) + weight)
+        return weights
 
 
 def mean(weights: Sequence[Weights]) -> Weights:
@@ -100,7 +123,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     found = [KnownWires(name, given).rows() for name in given.designs]
-    for source in ("rounds", "netlist", "other", "mean"):
+    for source in ("rounds", "netlist", "first", "other", "mean"):
         for key in ("wirelength", "tns"):
             changes = [np.log([row[source][key] / row["none"][key] for row in rows]) for rows in found]
             each = ", ".join(f"{np.expm1(one.mean()):+.1%}" for one in changes)
