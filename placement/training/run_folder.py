@@ -187,7 +187,10 @@ def write_record(folder: Path, config: TrainConfig) -> None:
 
 
 def read_settings(run: Path, *, key: str) -> TrainConfig:
-    """The settings that a run folder was trained with; raises ConfigError, for the setting `key`, if there are none."""
+    """The settings that a run folder was trained with, without the `FREE` ones that no longer exist.
+
+    Raises ConfigError, for the setting `key`, if there are none or others no longer exist.
+    """
     import yaml  # type: ignore[import-untyped]
 
     path = run / SETTINGS_NAME
@@ -198,6 +201,11 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
+        current = default_settings()
+        for group in (
+            group for group in FREE if isinstance(values.get(group), dict) and isinstance(current[group], dict)
+        ):
+            values[group] = {name: value for name, value in values[group].items() if name in current[group]}
         check_names(run, values)
         return build(TrainConfig, values)
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:

@@ -120,6 +120,13 @@ def test_settings_that_no_longer_exist_are_named_with_the_version_that_wrote_the
         run_folder.require_same(tmp_path / "elsewhere", begun, run_folder.identity(CONFIG, [four_macros()]))
 
 
+def test_a_policy_is_used_without_the_training_settings_that_no_longer_exist(tmp_path: Path) -> None:
+    run_folder.write_record(tmp_path, CONFIG)
+    file = tmp_path / "config.yaml"
+    file.write_text(file.read_text().replace("entropy_target: ", "entropy_coefficient: 0.01\n  entropy_target: "))
+    assert run_folder.read_settings(tmp_path, key="checkpoint") == CONFIG
+
+
 def test_the_shipped_policy_has_settings_that_exist() -> None:
     assert run_folder.read_settings(data_folder("policies") / "base", key="checkpoint").policy.whitespace_bias == 6
 
