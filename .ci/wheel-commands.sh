@@ -22,7 +22,7 @@ for run in \
   "benchmark design=toy6 placers=random,search time=5 seeds=1" \
   "benchmark smoke designs=toy6 placers=greedy@1 seeds=1 plots=false" \
   "describe toy6" \
-  "view toy6 --out viewed.plc" \
+  "view --help" \
   "generate clustered mine hard=4 soft=20" \
   "describe design=mine" \
   "generate flat chip --cells 400 --macros 4" \

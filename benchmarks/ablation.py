@@ -2,7 +2,7 @@
 
     python benchmarks/ablation.py [--design clustered40] [--minutes 0.75] [--seeds 3] [--only NAME …] [--out FOLDER]
 
-Every run is its own `train.py` process with `runtime.minutes=…`: learning rate and entropy bonus fall over the same
+Every run is its own `train.py` process with `runtime.minutes=…`: learning rate and entropy target fall over the same
 time, whatever a change costs per step. A discarded run of one iteration compiles the programs before, and the clock
 starts after JAX has started. Runs are sequential. Pin the command to the cores to compare on (`taskset -c 0 …`), and
 keep those free. Finished runs are not repeated: the same command resumes.
@@ -46,9 +46,9 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "4 epochs on the same episodes": ("ppo.epochs=4",),
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),
     "learning rate / 3": ("ppo.learning_rate=1e-3",),
-    "no entropy bonus": ("ppo.entropy_coefficient=0",),
-    "learning rate and entropy bonus stay": ("ppo.final_fraction=1",),
-    "entropy bonus × 3": ("ppo.entropy_coefficient=0.03",),
+    "no entropy target": ("ppo.entropy_target=0",),
+    "constant learning rate and least entropy bonus": ("ppo.final_fraction=1",),
+    "entropy target × 1.5": ("ppo.entropy_target=3",),
     "all of the samples": ("ppo.sample_fraction=1",),
     "a quarter of the samples": ("ppo.sample_fraction=0.25",),
     "half the episodes per iteration": ("ppo.episodes_per_iteration=24",),

@@ -5,9 +5,7 @@
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
 command then resumes. The run is stopped when the time is over. Then undisturbed runs with the same settings and other
 seeds train until they have learned from the same number of episodes. Several are needed because runs differ by their
-seeds alone. Rewards and advantages are not normalised and the weight of the entropy bonus does not fall, so that all
-runs approach the one policy that is best at that weight. Otherwise so small a network converges to one of many local
-optima within some hundred iterations, and the comparison would depend on which one.
+seeds alone.
 
 Prints the quality of all policies over time (mean proxy cost of the sampled episodes of `LAST` iterations), the killed
 processes, and the memory of each role's processes: the largest of a role in the first, second and last third of the
@@ -61,7 +59,7 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "episodes_per_iteration": options.episodes,
         "minibatch_size": options.minibatch,
         "learning_rate": options.learning_rate,
-        "entropy_coefficient": options.entropy,
+        "entropy_target": options.entropy,
         "final_fraction": 1.0,
     }
     return {
@@ -192,7 +190,7 @@ def main() -> None:
     parser.add_argument("--envs", type=int, default=24, help="per actor")
     parser.add_argument("--minibatch", type=int, default=240)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--entropy", type=float, default=0.005, help="its weight, from the first to the last iteration")
+    parser.add_argument("--entropy", type=float, default=0.5, help="ppo.entropy_target in nats")
     parser.add_argument("--width", type=int, default=8, help="of the network")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--references", type=int, default=5, help="undisturbed runs, of the seeds after --seed; >= 2")

@@ -251,8 +251,8 @@ class PPOConfig(Settings, group="ppo."):
         minibatch_size: samples (steps) per gradient step; divisible by the number of devices
         learning_rate: initial learning rate of Adam
         clip: ε of the clipped importance ratio
-        entropy_coefficient: initial weight of the entropy bonus
-        final_fraction: share of the learning rate and of the entropy coefficient at the last iteration (linear decay)
+        entropy_target: initial entropy in nats below which the entropy bonus grows (quadratic decay to 0)
+        final_fraction: share of the learning rate and of the least entropy bonus at the last iteration (linear decay)
         max_gradient_norm: global norm that gradients are clipped to
         gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the return minus the baseline
     """
@@ -264,7 +264,7 @@ class PPOConfig(Settings, group="ppo."):
     minibatch_size: Count = 240
     learning_rate: Positive = 3e-3
     clip: Positive = 0.2
-    entropy_coefficient: Amount = 0.01
+    entropy_target: Amount = 2.0
     final_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 0.95

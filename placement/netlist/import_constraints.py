@@ -20,15 +20,13 @@ from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
-from placement.netlist.geometry import LEAST, Rectangle, clipped, complement, merged_in_line, union_area
+from placement.netlist.geometry import Rectangle, clipped, complement, merged_in_line
 from placement.netlist.macro_gaps import channel_for_straps, spacing_for_cells
 from placement.netlist.pin_tracks import macro_grids_on_tracks
 from placement.netlist.technology import LayerDirection, Technology
 
 MOST_OBSTACLES = 1000
 """Maximum number of fixed cells that macros keep out of, since every move of a search looks at those nearby."""
-_MOST_NAMED = 3  # maximum number of a guide's macros that its notice names
-_GUIDE_SHARE = 0.5  # maximum share of a guide's free area that its macros and their halos cover if it is enforced
 _MISSING = 0.01  # minimum fraction of the core without rows that causes a notice
 Snap = Literal["manufacturing", "tracks", "none"]
 
@@ -69,7 +67,7 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """The constraints on the macros of a flat design, for all its nodes, and a notice for everything that is omitted.
 
     The files give halos, placement blockages (except soft and partial ones, and those of movable components), fixed
-    cells on nets (others are taps and fillers), fences and regions with a macro, guides that can be kept, the
+    cells on nets (others are taps and fillers), fences and regions with a macro (guides: `with_guides`), the
     orientations that the masters' SYMMETRY allows, and the manufacturing grid. The spacing is derived from rows and
     cells, the channel from power straps. Raises DesignError if a pattern matches no macro, a rectangle is empty or lies
     outside the core, there are no tracks to snap to, or as `Constraints` does.
@@ -83,12 +81,10 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     grids = macro_grids_on_tracks(flat, orientations, notices) if chosen.snap == "tracks" else ()
     all_have_grids = sum(len(one.nodes) for one in grids) == len(flat.netlist.hard) > 0
     channel = _channel(flat, chosen, halo, notices)
-    blockages = np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices)))
-    regions = [*_file_regions(flat, notices), *_added_regions(flat, chosen)]
     constraints = Constraints(
         halo=halo,
-        blockages=blockages,
-        regions=(*regions, *_guides(flat, halo, blockages, regions, notices)),
+        blockages=np.concatenate((_blockages(flat, chosen, notices), _fixed_cells(flat, notices))),
+        regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
         orientations=orientations,
         grid=snap_grid(flat.floorplan, flat.technology, "manufacturing" if all_have_grids else chosen.snap),
         macro_grids=grids,
@@ -269,57 +265,6 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
                 f"region {region.name!r} is outside the core, so its macro {name!r} has no legal position"
             )
     return found
-
-
-def _guides(
-    flat: FlatDesign, halo: np.ndarray, blockages: np.ndarray, regions: list[Region], notices: list[str]
-) -> list[Region]:
-    """The guides (DEF REGION of TYPE GUIDE) that their macros can keep, as regions; a guide is only a preference."""
-    netlist, found = flat.netlist, list[Region]()
-    taken = np.concatenate([blockages, *(region.rectangles for region in regions if region.is_exclusive)])
-    for guide in (region for region in flat.floorplan.regions if region.is_guide):
-        bound = [node for region in (*regions, *found) for node in region.nodes.tolist()]
-        macros = np.setdiff1d(np.intersect1d(guide.nodes, netlist.hard), bound)
-        macros = macros[~flat.placement.fixed[macros]].astype(np.int32)
-        rectangles = _on_canvas(guide.rectangles, flat.floorplan.core)
-        if any(region.name == guide.name for region in regions):
-            notices.append(f"guide {guide.name!r} is replaced by the region of this name")
-        elif not len(macros):
-            notices.append(f"guide {guide.name!r} is ignored: no movable macro without a region belongs to it")
-        elif problem := _problem_of_guide(flat, macros, rectangles, halo, taken):
-            notices.append(f"guide {guide.name!r} is ignored: {problem}; {_as_option(flat, guide, macros)}")
-        else:
-            found.append(Region(guide.name, rectangles, macros))
-            notices.append(f"guide {guide.name!r} is enforced as a region: its {len(macros)} macros stay inside")
-    return found
-
-
-def _problem_of_guide(
-    flat: FlatDesign, macros: np.ndarray, rectangles: np.ndarray, halo: np.ndarray, taken: np.ndarray
-) -> str | None:
-    """Why macros cannot stay in a guide's rectangles, of which `taken` is not free, or None; all on the canvas."""
-    netlist, core = flat.netlist, flat.floorplan.core
-    width, height = netlist.width[macros], netlist.height[macros]
-    sides = rectangles[:, 2:] - rectangles[:, :2]
-    if not (np.stack((width, height), axis=1)[:, None, :] <= sides[None] + LEAST).all(axis=2).any(axis=1).all():
-        return "a macro is larger than its rectangles"
-    free = union_area(np.concatenate((rectangles, taken))) - union_area(taken)
-    around = halo[macros]
-    area = ((width + around[:, 0] + around[:, 2]) * (height + around[:, 1] + around[:, 3])).sum()
-    if area > _GUIDE_SHARE * free:
-        return f"its macros would cover {area / free:.0%} of its free area" if free else "it has no free area"
-    placed = macros[flat.placement.placed[macros]]
-    boxes = netlist.boxes(flat.placement, placed) - np.array([core.x_low, core.y_low] * 2)
-    outside = union_area(np.concatenate((rectangles, boxes))) - union_area(rectangles)
-    return "the files place macros outside" if outside > LEAST * core.width else None
-
-
-def _as_option(flat: FlatDesign, guide: Region, macros: np.ndarray) -> str:
-    """The option that enforces a guide."""
-    some = ",".join(flat.netlist.names[node] for node in macros[:_MOST_NAMED].tolist())
-    more = ",…" if len(macros) > _MOST_NAMED else ""
-    boxes = ";".join(",".join(f"{side:g}" for side in box) for box in guide.rectangles.tolist())
-    return f"--region '{guide.name}:{some}{more}:{boxes}' keeps its {len(macros)} macros inside"
 
 
 def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:

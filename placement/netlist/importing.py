@@ -37,6 +37,7 @@ from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
 from placement.netlist.formats.timing_files import read_timing_files
 from placement.netlist.formats.verilog_design import read_verilog_def
+from placement.netlist.guides import with_guides
 from placement.netlist.import_constraints import ConstraintSettings, constraints_of
 from placement.netlist.load import (
     CLUSTERS_NAME,
@@ -279,6 +280,7 @@ def import_flat(
     flat, kept, scattered = with_arrays(flat, kept, chosen.arrays, banks=chosen.banks, places=places)
     check_macro_names(flat.netlist)
     _check_sizes(flat, kept)
+    kept, of_guides = with_guides(flat, kept, canvas)
     on_canvas = _flat_on(canvas, flat, kept)
     violated = check_constraints(on_canvas)
     at, not_placed = flat, tuple[str, ...]()
@@ -300,7 +302,7 @@ def import_flat(
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: there is nothing to place, unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *unordered, *scattered, *violated, *capacity.notices)
+    notices = (*flat.notices, *left_out, *of_guides, *own, *unordered, *scattered, *violated, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 

@@ -364,7 +364,7 @@ class Learner:
 
         Args:
             prepared: result of this learner's `prepare` or `load`.
-            iteration: number of the iteration, from 0; sets learning rate and entropy bonus.
+            iteration: number of the iteration, from 0; sets learning rate, entropy target and bonus.
             elapsed: elapsed fraction of the run's time, in [0, 1]; the rates follow it if it is ahead of the
                 iterations.
 
@@ -383,7 +383,8 @@ class Learner:
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
         decay = _linear_decay(config.final_fraction, progress)
-        learning_rate, entropy = config.learning_rate * decay, config.entropy_coefficient * decay
+        learning_rate, target = config.learning_rate * decay, config.entropy_target * (1 - progress) ** 2
+        entropy = max(ppo.entropy_shortfall(batch, target), ppo.ENTROPY_COEFFICIENT * decay)
         coefficients = Coefficients(np.float32(config.clip), np.float32(entropy))
         rates = Rates(np.float32(learning_rate), np.float32(config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])

@@ -175,6 +175,9 @@ def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:
 
 # --- Loss ------------------------------------------------------------------------------------------------------------
 
+ENTROPY_COEFFICIENT = 0.01
+"""Initial coefficient of the entropy bonus while the entropy is above its target."""
+
 
 class Coefficients(NamedTuple):
     """Coefficients of the loss: float32 scalars.
@@ -238,6 +241,20 @@ def categorical_entropy(log_probabilities: jax.Array) -> jax.Array:
 def approximate_kl(log_ratio: jax.Array) -> jax.Array:
     """(ρ - 1) - log ρ: an unbiased, non-negative estimate of KL(old, new) per sample, float32 [C]."""
     return jnp.expm1(log_ratio) - log_ratio
+
+
+def entropy_shortfall(batch: Episode, target: float) -> float:
+    """Returns target - H, or 0 if the entropy H of the policy that drew the episodes is not below the target (nats).
+
+    As the coefficient of the entropy bonus, it is the gradient's factor in that of the penalty (target - H)² / 2. A
+    fixed coefficient cannot maintain an entropy: the advantages' deviation remains 1, however similar rewards become.
+
+    Args:
+        batch: the episodes stacked. H is estimated by the mean of -log p over their actions.
+        target: the entropy to maintain.
+    """
+    entropy = -batch.log_probabilities[_inside(batch.log_probabilities.shape[1], batch.length)].mean(dtype=np.float64)
+    return max(0.0, target - float(entropy))  # 0 if H is not a number
 
 
 def ppo_terms(logits: jax.Array, samples: Samples, coefficients: Coefficients) -> Terms:

@@ -148,39 +148,9 @@ def test_constraints_of_the_files(flat: FlatDesign) -> None:
         "1 routing blockages",
         "1 soft placement blockages do not apply to macros; a full evaluation places no cells there",
         "1 partial placement blockages do not apply to macros; a full evaluation lets cells cover 40% of them",
-        "guide 'wish' is ignored: no movable macro without a region belongs to it",
         "'cells' is ignored: no macro",
     ):
         assert words in all_notices
-
-
-def test_guides_are_enforced_where_their_macros_fit(tmp_path: Path) -> None:
-    def guided(
-        box: str, state: str = "UNPLACED", settings: ConstraintSettings | None = None
-    ) -> tuple[list[object], str]:
-        text = DEF.replace("- d mem\\[1\\] + REGION fence ;\n", "").replace("GROUPS 4", "GROUPS 3")
-        text = text.replace("PLACED ( 20000 8000 ) N", state).replace("wish ( 0 0 ) ( 10000 10000 )", f"wish {box}")
-        (tmp_path / "chip.lef").write_text(LEF)
-        (tmp_path / "chip.def").write_text(text)
-        design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
-        found, notices = constraints_of(design, settings)
-        regions = [region.rectangles.tolist() for region in found.regions if region.name == "wish"]
-        return regions, " ".join(notice for notice in notices if "wish" in notice)
-
-    enforced = "guide 'wish' is enforced as a region: its 1 macros stay inside"
-    assert guided("( 0 0 ) ( 30000 20000 )") == ([[[0, 0, 29, 16]]], enforced)
-    assert guided("( 0 0 ) ( 30000 20000 )", "PLACED ( 20000 8000 ) N") == ([[[0, 0, 29, 16]]], enforced)
-    for box, state, reason in (
-        ("( 0 0 ) ( 30000 20000 )", "PLACED ( 22000 8000 ) N", "the files place macros outside"),
-        ("( 0 0 ) ( 10000 10000 )", "UNPLACED", "a macro is larger than its rectangles"),
-        ("( 0 0 ) ( 12000 12000 )", "UNPLACED", "its macros would cover 68% of its free area"),
-        ("( 42000 20000 ) ( 60000 50000 )", "UNPLACED", "it has no free area"),
-    ):
-        regions, notice = guided(box, state)
-        assert not regions and notice.startswith(f"guide 'wish' is ignored: {reason}; --region 'wish:mem[1]:"), box
-    of_the_user = RegionSetting("wish", (Rectangle(1, 4, 31, 24),), ("mem[1]",))
-    regions, notice = guided("( 0 0 ) ( 30000 20000 )", settings=ConstraintSettings(regions=(of_the_user,)))
-    assert (regions, notice) == ([[[0, 0, 30, 20]]], "guide 'wish' is replaced by the region of this name")
 
 
 def test_halos_on_the_sides_with_pins(flat: FlatDesign) -> None:

@@ -67,7 +67,7 @@ def test_it_learns_what_pays(learner: Learner, initial: LearnerState, agent: Age
     paid = []
     for iteration in range(12):
         episodes = played_episodes(designs, 32, iteration, env=ENV, played_by=(agent, learner.parameters()), bonus=2)
-        metrics = learner.update(episodes, iteration=0)
+        metrics = learner.update(episodes, iteration=iteration)
         paid.append([np.mean([one.reward / one.length for one in episodes[which::2]]) for which in range(2)])
     assert min(paid[-1]) > 0.75, paid
     assert max(paid[0]) < 0.6, paid
@@ -203,6 +203,16 @@ def test_rates_decay_linearly(learner: Learner, initial: LearnerState, designs: 
     episodes = played_episodes(designs, 32, 0, env=ENV)
     rates = [learner.update(episodes, iteration=iteration)["learning_rate"] for iteration in (0, 9, 20)]
     np.testing.assert_allclose(rates, [PPO.learning_rate, PPO.learning_rate * 0.1, PPO.learning_rate * 0.1])
+
+
+def test_the_entropy_target_decays_quadratically(
+    learner: Learner, initial: LearnerState, designs: list[Design]
+) -> None:
+    learner.state = initial
+    played = played_episodes(designs, 32, 0, env=ENV)
+    episodes = [one._replace(log_probabilities=0 * one.log_probabilities) for one in played]  # their entropy is 0
+    found = [learner.update(episodes, iteration=iteration)["entropy_coefficient"] for iteration in (0, 3, 9, 20)]
+    assert found == pytest.approx([PPO.entropy_target, PPO.entropy_target * 4 / 9, 0.001, 0.001])
 
 
 def test_the_learning_rate_decays_with_the_time_where_that_is_ahead(

@@ -15,6 +15,7 @@ from placement.ppo.ppo import (
     approximate_kl,
     categorical_entropy,
     clipped_policy_loss,
+    entropy_shortfall,
     explained_variance,
     generalised_advantages,
     initial_statistics,
@@ -132,6 +133,13 @@ def test_no_gradient_where_the_clip_binds() -> None:
     slope = jax.vmap(jax.grad(lambda log_ratio, advantage: clipped_policy_loss(log_ratio, advantage, 0.2)))
     gradient = slope(jnp.log(jnp.array([1.5, 0.5, 1.5, 0.5])), jnp.array([1.0, -1.0, -1.0, 1.0]))
     np.testing.assert_allclose(gradient, [0, 0, 1.5, -0.5], rtol=1e-6)
+
+
+def test_the_entropy_shortfall_excludes_steps_past_the_end() -> None:
+    log_probabilities = -np.array([[0.5, 1.5, 90.0], [1.0, 90.0, 90.0]], np.float32)  # 90: past the end
+    batch = _batch([2, 1])._replace(log_probabilities=log_probabilities)
+    assert entropy_shortfall(batch, 1.25) == pytest.approx(0.25)
+    assert entropy_shortfall(batch, 0.75) == 0
 
 
 def test_entropy_of_uniform_and_of_masked_actions() -> None:
