@@ -70,7 +70,7 @@ __all__ = [
     "train",
     "write_placement",
 ]
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _LATER = {
     "AnnealConfig": "placement.annealing.anneal_config",
