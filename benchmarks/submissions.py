@@ -102,7 +102,7 @@ def _missing(result: Result, designs: dict[str, tuple[Path, Design]], folder: Pa
             if one.kind != "public":
                 raise
             return str(error)
-        designs[one.name] = path, ready(load(path))
+        designs[one.name] = path, load(path)
     if one.checksum is None and result["checksum"] not in (None, content_checksum(designs[one.name][1])):
         return f"{one.name}: was scored on a different version of the design"
     return None
@@ -115,6 +115,7 @@ def _difference(result: Result, file: Path, path: Path, design: Design) -> str |
         return f"uses version {result['suite_version']} of {suite.name}; this program has version {suite.version}"
     if hashlib.sha256(file.read_bytes()).hexdigest() != result["placement_sha256"]:
         return f"{file.name} differs from the file that was scored"
+    design = ready(design)
     placement, _ = read_file(str(file), str(path), design)
     if broken := broken_rules(design, placement):
         return f"{file.name} is not legal: {broken}"
