@@ -201,11 +201,9 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
-        current = default_settings()
-        for group in (
-            group for group in FREE if isinstance(values.get(group), dict) and isinstance(current[group], dict)
-        ):
-            values[group] = {name: value for name, value in values[group].items() if name in current[group]}
+        for group, known in default_settings().items():
+            if group in FREE and isinstance(known, dict) and isinstance(values.get(group), dict):
+                values[group] = {name: value for name, value in values[group].items() if name in known}
         check_names(run, values)
         return build(TrainConfig, values)
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
